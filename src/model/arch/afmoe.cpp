@@ -1,5 +1,5 @@
-// Arcee's Trinity: experts after some dense layers, one shared; norms before and after each branch, attention that is
-// gated, and windows: layers that have one rotate, one in four sees the whole context and does not.
+// Arcee's Trinity: experts, one of them shared, after some dense layers; norms before and after each branch and gated
+// attention. Layers with a window have rotations; every fourth layer sees the whole context and has none.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

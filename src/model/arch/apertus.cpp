@@ -1,4 +1,4 @@
-// Apertus: Llama with norms of q and k and an ffn of one matrix up and xIELU, whose numbers each layer has.
+// Apertus: Llama with norms of q and k and a plain ffn with xIELU, whose parameters differ from layer to layer.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

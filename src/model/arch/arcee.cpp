@@ -1,4 +1,4 @@
-// Arcee: Llama with a plain ffn and the square of ReLU.
+// Arcee: Llama with a plain ffn and squared ReLU.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,5 +1,5 @@
-// An architecture is data, and a function for what one or two families alone have. One ArchSpec a row of the table
-// (list.h); no code outside this folder asks for a name.
+// An architecture is data, with functions for what only one or two families have. One ArchSpec is one row of the table
+// (list.h); no code outside this folder asks for an architecture's name.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace realizar {
 
 class ConfigKeys;
 
-// The part that a tensor plays. Fused ones are split at binding.
+// A tensor's part in the model. Fused tensors are split at binding.
 enum class Role : uint8_t {
   kEmbed,
-  kEmbedNorm,  // of the sum of all embeddings of a token
+  kEmbedNorm,  // norm of the sum of a token's embeddings
   kEmbedNormBias,
   kPositionEmbed,
   kTypeEmbed,
@@ -44,22 +44,22 @@ enum class Role : uint8_t {
   kBqkv,
   kQNorm,
   kKNorm,
-  kAttnSubNorm,  // of what was attended, and of an ffn's hidden row
-  kFfnSubNorm,
+  kAttnSubNorm,  // norm of the attention's output, before wo
+  kFfnSubNorm,   // norm of the ffn's hidden row, before w_down
   kFfnNorm,
   kFfnNormBias,
   kFfnPostNorm,
   kAttnPostNormBias,
   kFfnPostNormBias,
-  // Of models that score a text: what is made of the row that stands for it, and the scores.
+  // Rerankers: the layer after pooling, and the classifier.
   kPooler,
   kPoolerBias,
   kScore,
   kScoreBias,
-  // What becomes of a vector.
+  // The products after pooling of embedding models.
   kDenseUp,
   kDenseDown,
-  // What a layer takes of a token by a table of its own, and the factor on the stream after it.
+  // Per-layer embeddings (Gemma 3n and 4), and the factor on a layer's output.
   kLayerTable,
   kLayerTableProj,
   kLayerTableNorm,
@@ -67,8 +67,8 @@ enum class Role : uint8_t {
   kInputProj,
   kInputNorm,
   kLayerScale,
-  // Of AltUp: what makes the other streams and brings them back, and in each layer the router and what predictions,
-  // corrections and the input of a layer's table are made with. Of LAuReL: its two products and its norm.
+  // AltUp: projections to and from the other streams, and each layer's router, prediction and correction coefficients
+  // and scale of the corrected stream. LAuReL: its two products and its norm.
   kAltUpProj,
   kAltUpUnembed,
   kAltUpRouterNorm,
@@ -79,7 +79,7 @@ enum class Role : uint8_t {
   kLaurelLeft,
   kLaurelRight,
   kLaurelNorm,
-  // Numbers of an activation, which GGUF has as keys.
+  // Numbers of the xIELU activation, which are keys in GGUF.
   kXieluAlphaP,
   kXieluAlphaN,
   kXieluBeta,
@@ -88,12 +88,12 @@ enum class Role : uint8_t {
   kWUp,
   kWGateUp,
   kWDown,
-  kBGate,  // of gated ffns
+  kBGate,  // only in gated ffns
   kBUp,
   kBDown,
   kRouter,
-  kRouterBias,  // of its logits
-  kChoiceBias,  // of the scores that experts are chosen by, and not of their weights
+  kRouterBias,  // added to the router's logits
+  kChoiceBias,  // added to the scores that choose experts, not to the experts' weights
   kExpertGate,
   kExpertUp,
   kExpertGateUp,
@@ -102,25 +102,25 @@ enum class Role : uint8_t {
   kExpertUpBias,
   kExpertGateUpBias,
   kExpertDownBias,
-  // Of experts behind a latent: what makes it of a row, and what makes a row of what they give.
+  // Experts that read a latent: projections of a row to the latent, and of the experts' output back.
   kExpertLatentDown,
   kExpertLatentUp,
-  kExpertsBias,  // of what they give together
-  // Norms of what experts read where it is not what a dense ffn reads, of what they give and of what the shared one
-  // gives; factors on what the router reads, and on what each expert gives.
+  kExpertsBias,  // added to the sum of the experts' outputs
+  // Norms of the experts' input if it differs from the dense ffn's, of their output and of the shared expert's output;
+  // factors on the router's input and on each expert's output.
   kExpertNorm,
   kExpertPostNorm,
   kSharedPostNorm,
   kRouterScale,
   kExpertScale,
-  kSharedRouter,  // how much of the shared expert a token takes
+  kSharedRouter,  // gate of the shared expert's output
   kSharedGate,
   kSharedUp,
   kSharedGateUp,
   kSharedDown,
   kSinks,
-  // Of latent attention: queries by a low rank, the latent and the rotated key beside it, and what makes keys and
-  // values of a latent, for all heads in one matrix or in a stack each.
+  // Latent attention: queries through a low rank, the latent with the rotated key, and the projections of a latent to
+  // keys and values, in one matrix for all heads or in one stack each.
   kWqA,
   kWqB,
   kWLatent,
@@ -128,8 +128,8 @@ enum class Role : uint8_t {
   kLatentKv,
   kLatentK,
   kLatentV,
-  // Of state spaces: the projection into their parts, the convolution over these, the decay, what the input is taken
-  // by, the step's bias, the norm of what comes out, and the projection back.
+  // State spaces: input projection, convolution, decay, skip factor, the time step's bias, output norm and output
+  // projection.
   kSsmIn,
   kSsmConv,
   kSsmConvBias,
@@ -138,30 +138,30 @@ enum class Role : uint8_t {
   kSsmDtBias,
   kSsmNorm,
   kSsmOut,
-  // Of Mamba's, beside those: the projection into the low rank of the steps and what states take in and give out, that
-  // which raises the rank, and the norms of these parts.
+  // Mamba, in addition: the projection to the low rank of the time step and to B and C, the one back from the low rank,
+  // and the norms of these parts.
   kSsmX,
   kSsmDt,
   kSsmDtNorm,
   kSsmBNorm,
   kSsmCNorm,
-  // Of gated delta nets, beside those: queries, keys and values, and the gate; or all in one; what a row learns and
-  // what it keeps; or both in one.
+  // Gated delta nets, in addition: queries, keys and values, and the gate; or all in one; beta and decay; or both in
+  // one.
   kDeltaQkv,
   kDeltaGate,
   kDeltaIn,
   kDeltaBeta,
   kDeltaDecay,
   kDeltaBetaDecay,
-  // Of Kimi's delta attention: a convolution each, and the low ranks of decay and gate.
+  // Kimi delta attention: one convolution each for q, k and v, and the low ranks of decay and gate.
   kConvQ,
   kConvK,
   kConvV,
   kDecayLow,
   kGateLow,
-  // Of RWKV, beside those: how much of the row before it a row takes for each of what is made of it, in one tensor or
-  // in one each; the bias of the decay; the rate at which values are replaced and the share of the first layer's
-  // values, each by a low rank; factors of keys; and the bias of the norm.
+  // RWKV, in addition: each row's shares of the row before it (token shift), in one tensor or one for each of r, w, k,
+  // v, a and g; the bias of the decay; the in-context learning rate and the share of the first layer's values, each
+  // through a low rank; factors on keys; and the bias of the norm.
   kShifts,
   kShiftR,
   kShiftDecay,
@@ -187,7 +187,7 @@ enum class Role : uint8_t {
   kIgnored,
 };
 
-// A dimension by its meaning; its size follows from the config.
+// A dimension by its meaning. Its size follows from the config.
 enum class Dim : uint8_t {
   kNone,
   kModel,
@@ -204,7 +204,7 @@ enum class Dim : uint8_t {
   kKvHeads,
   kLayerInput,
   kLayerInputs,
-  kLayerVocab,  // rows of the layers' own table
+  kLayerVocab,  // rows of the table of per-layer embeddings
   kStreams,
   kOtherStreams,
   kStreamPairs,
@@ -213,7 +213,7 @@ enum class Dim : uint8_t {
   kExperts,
   kExpertFf,
   kExpertGateUp,
-  kExpertIn,  // what experts read: d_model, or a latent
+  kExpertIn,  // width of the experts' input: d_model, or the latent's
   kSharedFf,
   kSharedGateUp,
   kQRank,
@@ -248,12 +248,12 @@ enum class Dim : uint8_t {
 
 enum class Need : uint8_t { kRequired, kOptional };
 
-// "{}" in a name stands for the layer; a second "{}" for the expert, where a file keeps one matrix an expert, or for
-// the row, where it keeps one vector a row. A role may have several rows in a table: the file has one of them.
+// "{}" in a name stands for the layer. A second "{}" stands for the expert if files have one matrix per expert, or for
+// the row if they have one vector per row. A role may have several rows in a table; a file has one of them.
 struct TensorSpec {
   Role role;
   Need need;
-  Shard shard;  // of a stack of experts: of each
+  Shard shard;  // in a stack of experts, the rule for each expert
   Dim rows;
   Dim cols;               // kNone: a vector of `rows` elements
   std::string_view gguf;  // "": not in this format
@@ -272,7 +272,7 @@ enum class MixerKind : uint8_t {
   kRwkv7,
   kNone
 };
-enum class FfnKind : uint8_t { kGated, kPlain, kChannelMix, kNone };  // of a model without experts
+enum class FfnKind : uint8_t { kGated, kPlain, kChannelMix, kNone };  // for layers without experts
 enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 
 // Layers with the file's sliding window, unless it lists them: all but the last of each full_interval layers, or all
@@ -280,12 +280,13 @@ enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 // other one before that, or all. For these GGUF must list the layers, since llama.cpp reads no window for them.
 enum class WindowRule : uint8_t { kNone, kByInterval, kFullFirst, kFromLayer, kEvenBeforeLayer, kAll };
 
-// How folders store matrices where it is not as [out, in]: all but tables and the head as [in, out] (Conv1D); experts'
-// stacks that are not quantized as [n_experts, in, out]; the same, with gate's and up's columns in pairs of one each;
-// or a layer's experts below each other in one matrix, downs as [in, out].
+// Storage of matrices in folders. kPlain: all as [out, in]. kTransposed: all except tables and the head as [in, out]
+// (Conv1D). kTransposedExperts: unquantized stacks of experts as [n_experts, in, out]. kPairedExperts: likewise, with
+// columns of gate and up interleaved. kFlatExperts: a layer's experts stacked by rows in one matrix, w_down as [in,
+// out].
 enum class HfForm : uint8_t { kPlain, kTransposed, kTransposedExperts, kPairedExperts, kFlatExperts };
 
-// Names of config.json's keys where families differ. "": the family has none.
+// The names of config.json's keys that differ between families. "": the family has none.
 struct HfKeys {
   std::string_view d_model = "hidden_size", n_layers = "num_hidden_layers", n_heads = "num_attention_heads",
                    n_kv_heads = "num_key_value_heads", d_ff = "intermediate_size", n_ctx = "max_position_embeddings",
@@ -293,35 +294,35 @@ struct HfKeys {
                    n_experts_used = "num_experts_per_tok", expert_d_ff = "intermediate_size", shared_d_ff = "",
                    n_shared = "", renormalize = "", routed_scale = "", n_leading_dense = "", window = "sliding_window";
   std::string_view windowed_type = "sliding_attention";  // in the list of the layers' types
-  std::string_view expert_layers = "";                   // a list of those that have experts
-  std::string_view expert_interval = "";                 // one layer in this many has experts
-  std::string_view last_expert_layer = "";               // those after it have none; -1: there are none
+  std::string_view expert_layers = "";                   // a list of the layers with experts
+  std::string_view expert_interval = "";                 // every n-th layer has experts
+  std::string_view last_expert_layer = "";               // the last layer with experts; -1: the model's last
   std::string_view score = "scoring_func";
-  std::string_view attn_dims = "";  // q.k is divided by its square root
+  std::string_view attn_dims = "";  // q.k is divided by the square root of this number
   std::string_view rope_base = "rope_theta";
-  std::string_view rope_base_factor = "";  // on the base that the family has
+  std::string_view rope_base_factor = "";  // factor on the family's base
   std::string_view rope_share = "partial_rotary_factor";
-  std::string_view n_rot = "";        // dimensions of a head that are rotated, instead of their share
-  std::string_view one_kv_head = "";  // true: there is one KV head, whatever n_kv_heads says
-  std::string_view layer_kinds = "";  // a list of what mixes each layer
-  std::string_view window_list = "";  // a list of 1 for layers with a window, and of 0
-  std::string_view rope_list = "";    // the same of those that are rotated
+  std::string_view n_rot = "";        // rotated dimensions of a head, instead of their share
+  std::string_view one_kv_head = "";  // true: one KV head, whatever n_kv_heads says
+  std::string_view layer_kinds = "";  // a list of the layers' mixers
+  std::string_view window_list = "";  // a list with 1 for layers with a window, else 0
+  std::string_view rope_list = "";    // a list with 1 for layers with a rotation, else 0
   std::string_view head_dim = "head_dim", window_rope_base = "rope_local_base_freq",
                    full_interval = "sliding_window_pattern";
   uint32_t d_ff_factor = 0;          // multiple of d_model if the file gives no d_ff; 0: it must
   uint32_t n_skipped_positions = 0;  // positions of n_ctx and of the position table before a text's first one
   std::optional<Activation> default_activation = {};  // if the file names none; nothing: the family's
-  // With one of these true, q.k is divided by head_dim, not by its root.
+  // If one of these is true, q.k is divided by head_dim instead of its root.
   std::string_view by_head_dim = "", older_by_head_dim = "";
 };
 
-// The same of state spaces.
+// The names of the keys of recurrent layers.
 struct HfSsmKeys {
   std::string_view n_heads = "", head_dim = "", n_groups = "", d_state = "", n_taps = "";
-  std::string_view attending_layers = "";  // a list of the layers that are not recurrent
+  std::string_view attending_layers = "";  // a list of the layers with attention
   std::string_view n_inner = "", dt_rank = "";
   std::string_view expand = "";  // n_inner as a multiple of d_model
-  int64_t first_layer = 0;       // what it calls the first layer
+  int64_t first_layer = 0;       // index of the first layer in that list
 };
 
 // How config.json's number becomes a factor: unchanged, divided by the root of the number of layers or by the model's
@@ -351,40 +352,40 @@ struct Default {
   std::string_view gguf_other = "";  // GGUF's key whose number replaces `value`
 };
 
-// A setting of config.json with the one value that is computed: another is refused by name.
+// A setting of config.json with its one supported value: another one is refused by name.
 struct HfFlag {
   std::string_view key;
   bool value;
-  bool is_required = false;  // it stands for the other value where config.json does not give it
+  bool is_required = false;  // a config.json without the key has the other value
 };
 
-// The same of a number, which may be another one too.
+// A number of config.json with its supported values.
 struct HfNumber {
   std::string_view key;
   double value;
   std::optional<double> also = {};
 };
 
-// A tensor of the first layer that only files of this row of the table have, where several have one name.
+// A tensor of the first layer that tells files of this row from those of other rows with the same name.
 struct Marker {
   std::string_view gguf = "", hf = "";
 };
 
-// How a family's experts are chosen where the file does not say.
+// The choice of a family's experts, unless the file says otherwise.
 struct Routing {
   RouteScore score = RouteScore::kSoftmax;
   bool renormalize = true;
-  bool hf_renormalize = false;               // where config.json may say it and does not
-  bool gguf_shared_width_is_of_one = false;  // of several shared experts
-  uint32_t n_shared = 0;                     // where the file says neither how many are shared nor how wide they are
+  bool hf_renormalize = false;               // if config.json has no value although the family has a key for it
+  bool gguf_shared_width_is_of_one = false;  // GGUF has the width of one of the shared experts
+  uint32_t n_shared = 0;                     // if the file has neither their number nor their width
   ExpertInput input = ExpertInput::kFfnInput;
-  // How wide the shared expert is, where families have a dense ffn in its place: as files call d_ff, or as the model.
+  // Families with a dense ffn instead of a shared expert: its width is d_ff, or the model's.
   bool is_dense_shared = false, is_shared_of_model_width = false;
-  std::optional<Activation> activation = {};  // of experts; nothing: as dense ffns have it
+  std::optional<Activation> activation = {};  // the experts' activation; nothing: that of dense ffns
 };
 
-// Takes the keys of a file that is made, by their GGUF name below "<arch>." or their Hugging Face name, whichever the
-// file has; "": that format has none.
+// Receives the keys of a file that is written, by their GGUF name below "<arch>." and their Hugging Face name.
+// "": that format has none.
 class KeyTeller {
  public:
   virtual ~KeyTeller() = default;
@@ -398,56 +399,55 @@ struct ArchSpec {
   NormKind norm = NormKind::kRms;
   NormPlace norm_place = NormPlace::kPre;
   MixerKind mixer = MixerKind::kAttention;
-  // Of layers that have no KV heads by the file's list, or that its list of kinds names so; nothing: all are alike.
+  // Mixer of the layers that have no KV heads, or are called recurrent, in the file's list; nothing: all are alike.
   std::optional<MixerKind> recurrent = {};
-  bool gguf_key_heads_in_turn = false;  // GGUF has the heads of a delta net in the order of DeltaRuleOp's trait
+  bool gguf_key_heads_in_turn = false;  // order of a delta net's heads in GGUF, as DeltaRuleOp's field
   FfnKind ffn = FfnKind::kGated;
   Activation activation = Activation::kSilu;
-  QkNorm qk_norm = QkNorm::kNone;  // where the file has the tensors
+  QkNorm qk_norm = QkNorm::kNone;  // if the file has the tensors
   QkvRows hf_qkv_rows = QkvRows::kStacked;
   // Tokens see those after them too, an encoder: texts become vectors or scores.
   bool sees_later = false;
-  bool gguf_interleaved_rope = false;  // GGUF keeps q and k rows in pairs (2i, 2i+1), not in halves
-  bool hf_interleaved_rope = false;    // Hugging Face does
+  // Whether the formats store the rotated rows of q and k in pairs (2i, 2i + 1) instead of halves.
+  bool gguf_interleaved_rope = false, hf_interleaved_rope = false;
   ScaleKey embed_scale = {}, residual_scale = {}, attn_scale = {}, logit_scale = {}, clip = {}, temperature = {};
-  // Largest factor of ALiBi's slopes, which then replace rotations; a model has them if the number is not 1.
-  ScaleKey alibi = {};
-  bool hf_norm_plus_one = false;  // Hugging Face keeps w, the norm multiplies by 1 + w; GGUF has it folded in
+  ScaleKey alibi = {};            // ALiBi's maximum bias, for families with slopes instead of rotations
+  bool hf_norm_plus_one = false;  // Hugging Face stores w for norms that multiply by 1 + w; GGUF stores 1 + w
   WindowRule window_rule = WindowRule::kNone;
-  uint32_t full_interval = 0;         // with a window, one layer in this many sees the whole context; 0: none does
-  bool full_lacks_rope = false;       // with a window, layers that see the whole context are without rope
-  uint32_t nope_interval = 0;         // one layer in this many is without rope; 0: none
-  double hf_rope_share = 1;           // of a head's dimensions that are rotated, where config.json does not tell
-  float hf_rope_base = 10000;         // of the rotation, where config.json gives none; GGUF's is RoFormer's
-  float window_rope_base = 0;         // of layers with a window, where the file gives none; 0: as in all others
-  std::optional<Need> softcaps = {};  // of q.k and of the logits; nothing: the family has none
+  uint32_t full_interval = 0;         // with a window, every n-th layer sees the whole context; 0: none does
+  bool full_lacks_rope = false;       // with a window, layers that see the whole context have no rotation
+  uint32_t nope_interval = 0;         // every n-th layer has no rotation; 0: all have one
+  double hf_rope_share = 1;           // rotated share of a head's dimensions, if config.json has none
+  float hf_rope_base = 10000;         // base of the rotation, if config.json has none; GGUF's default is RoFormer's
+  float window_rope_base = 0;         // base in layers with a window, if the file has none; 0: that of all layers
+  std::optional<Need> softcaps = {};  // on q.k and on the logits; nothing: the family has none
   MoeRule moe = MoeRule::kNone;
-  // Where config.json gives none; 0: it must.
+  // If config.json has none; 0: it must.
   uint32_t hf_n_ctx = 0;
   float hf_norm_eps = 0;
   std::span<const Default> defaults = {};
   std::span<const HfFlag> hf_flags = {};
   std::span<const HfNumber> hf_numbers = {};
-  std::string_view hf_left_out = "";  // names of tensors that begin so have no part in the model; "": none
+  std::string_view hf_left_out = "";  // prefix of tensors' names that have no part in the model; "": none
   Routing routing = {};
   HfForm hf_form = HfForm::kPlain;
   HfKeys hf_keys = {};
   HfSsmKeys hf_ssm_keys = {};
   Marker marker = {};
-  // Changes what all the above has made of a file, where this family alone differs.
+  // Changes the config that the columns above have given, if the family differs.
   Status (*adjust)(const ConfigKeys& keys, ModelConfig& config) = nullptr;
-  // Tells what adjust() reads to a file that is made of a config.
+  // Writes the keys that adjust() reads, for a file that is made from a config.
   void (*tell)(const ModelConfig& config, KeyTeller& keys) = nullptr;
 
   constexpr bool has_window() const { return window_rule != WindowRule::kNone; }
   constexpr bool needs_window_flag() const { return window_rule >= WindowRule::kFromLayer; }
-  // Whether layer `idx` has a window if one in each `interval` layers has none.
+  // Whether layer `idx` has a window if every `interval`-th layer sees the whole context.
   constexpr bool has_window_by_interval(uint32_t idx, uint32_t interval) const {
     return interval == 0 || (window_rule == WindowRule::kFullFirst ? idx : idx + 1) % interval != 0;
   }
-  // Plain ffns of a recurrent model may be in some layers only; the width of the others is 0.
+  // Whether only some layers may have ffns; the width of the others is 0.
   constexpr bool may_lack_ffns() const { return recurrent && ffn == FfnKind::kPlain; }
-  // Whether files say how many layers come before those with experts, and that of the latter one in so many has them.
+  // Whether files give the number of dense layers before those with experts, and the interval of layers with experts.
   constexpr bool has_leading_dense() const { return !hf_keys.n_leading_dense.empty(); }
   constexpr bool has_expert_interval() const { return !hf_keys.expert_interval.empty(); }
   constexpr bool hf_transposes_linear() const { return hf_form == HfForm::kTransposed; }
@@ -458,7 +458,7 @@ struct ArchSpec {
   constexpr GateUpRows hf_gate_up_rows() const {
     return hf_form == HfForm::kPairedExperts ? GateUpRows::kPaired : GateUpRows::kStacked;
   }
-  // Without ALiBi such a model would not know positions: a file that gives none is refused.
+  // Whether a file without ALiBi is refused: the model would not know positions.
   constexpr bool needs_alibi() const { return !alibi.hf.empty(); }
 };
 

@@ -1,5 +1,5 @@
-// Snowflake's Arctic: Llama with a dense ffn as wide as the model, and experts beside attention and that ffn, which
-// read what the layer begins with.
+// Snowflake's Arctic: Llama with a dense ffn as wide as the model, and experts that read the layer's input in parallel
+// to attention and that ffn.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

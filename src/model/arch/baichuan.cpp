@@ -1,6 +1,6 @@
-// Baichuan: Llama whose folders keep q, k and v in one matrix. The 13B model, of 40 layers, has ALiBi and no rotation.
-// Baichuan 2 is the same with a head of normalized rows. Its folders name the 13B model's class, and their vocabulary
-// tells them apart; its GGUF files have the head as it is used.
+// Baichuan: Llama with q, k and v in one matrix in folders. The 13B model, with 40 layers, has ALiBi and no rotation.
+// Baichuan 2 is the same with normalized rows of the head. Its folders name the 13B model's class and are recognized by
+// their vocabulary; in its GGUF files the rows are already normalized.
 #include <fmt/format.h>
 
 #include "base/try.h"
@@ -21,7 +21,7 @@ constexpr auto kBaichuanTensors =
     joined(kEnds, kAttnNorm, with_hf(kGgufWqkv, "model.layers.{}.self_attn.W_pack.weight"), gguf_only(kWq),
            gguf_only(kWk), gguf_only(kWv), kWo, kFfnNorm, kGated, kInvFreqBuffer);
 
-// The 13B model.
+// For the 13B model.
 void use_alibi(ModelConfig& c) {
   c.ropes.clear();
   change_each<AttentionConfig>(c, [](AttentionConfig& own) {
@@ -31,7 +31,7 @@ void use_alibi(ModelConfig& c) {
   });
 }
 
-// Baichuan 2's NormHead, which no key tells of.
+// Baichuan 2's NormHead has no key.
 Status adjust_baichuan(const ConfigKeys& keys, ModelConfig& c) {
   if (c.n_layers == 40) use_alibi(c);
   if (keys.is_gguf()) return {};

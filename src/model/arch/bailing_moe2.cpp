@@ -1,5 +1,5 @@
-// Ling 2.0 and Ring: q, k and v fused, norms of each head of q and of k, half of it rotated; experts after some dense
-// layers, chosen by sigmoids and biases from groups, one of them shared.
+// Ling 2.0 and Ring: fused q, k and v, norms of each head of q and k, half of each head rotated. After some dense
+// layers experts, one of them shared, are chosen from groups by sigmoids and biases.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,5 +1,5 @@
-// BERT and XLM-RoBERTa: encoders with learned positions and types of tokens, LayerNorm of the stream after each branch,
-// plain ffns with the exact GELU; cross-encoders score a text by its first token.
+// BERT and XLM-RoBERTa: encoders with learned positions and token types, LayerNorm of the stream after each branch and
+// plain ffns with the exact GELU. Cross-encoders score a text by its first token.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -44,7 +44,7 @@ constexpr auto kBertTensors = joined(
     optional(vector(Role::kScoreBias, Dim::kLabels, "", "classifier.out_proj.bias")),
     ignored("bert.embeddings.position_ids"));
 
-// Jina's own XLM-RoBERTa, with q, k and v in one matrix, which her second reranker has.
+// Jina's XLM-RoBERTa with q, k and v in one matrix, for her second reranker.
 constexpr auto kFlashTensors =
     joined(with_hf(kEmbed, "roberta.embeddings.word_embeddings.weight"),
            with_hf(kPositionEmbed, "roberta.embeddings.position_embeddings.weight"),
@@ -89,7 +89,7 @@ const ArchSpec kBert{.name = "bert",
                      .hf_left_out = "cls.",
                      .hf_keys = kBertHfKeys};
 
-// Of folders: GGUF calls it by BERT's name, and has the table of positions from the first one on.
+// Only for folders: GGUF uses BERT's name, and its position table starts at the first position.
 const ArchSpec kXlmRoberta{.name = "xlm-roberta",
                            .hf_classes = kRobertaClasses,
                            .tensors = kBertTensors,
@@ -102,7 +102,7 @@ const ArchSpec kXlmRoberta{.name = "xlm-roberta",
                            .hf_left_out = "lm_head.",
                            .hf_keys = roberta_keys()};
 
-// The same, of other names in folders.
+// Likewise, with other names in folders.
 const ArchSpec kFlashRoberta{.name = "xlm-roberta-flash",
                              .hf_classes = kRobertaClasses,
                              .tensors = kFlashTensors,

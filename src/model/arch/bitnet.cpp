@@ -1,4 +1,4 @@
-// BitNet (b1.58): Llama with a norm of what was attended and of the ffn's hidden row; its weights are ternary.
+// BitNet (b1.58): Llama with norms of the attention's output and of the ffn's hidden row; its weights are ternary.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

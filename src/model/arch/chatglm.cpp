@@ -1,6 +1,5 @@
-// GLM-4 (9B, 2024) and ChatGLM 2 and 3: Llama with half of each head rotated in pairs as they lie, and fused gate and
-// up. Folders have the names of transformers' GLM, or those of ChatGLM's own code, with fused queries, keys and values
-// too.
+// GLM-4 (9B, 2024) and ChatGLM 2 and 3: Llama with half of each head rotated in adjacent pairs, and fused gate and up.
+// Folders have the names of transformers' GLM, or those of ChatGLM's own code, which also fuses q, k and v.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -28,7 +27,7 @@ constexpr auto kChatGlm2Tensors = joined(
     with_hf(kWDown, "transformer.encoder.layers.{}.mlp.dense_4h_to_h.weight"),
     ignored("transformer.rotary_pos_emb.inv_freq"));
 
-// The first is true for the first ChatGLM, which is another model.
+// The first is true in the first ChatGLM, a different model.
 constexpr HfFlag kChatGlm2Flags[] = {{"position_encoding_2d", false},
                                      {"add_bias_linear", false},
                                      {"apply_residual_connection_post_layernorm", false},

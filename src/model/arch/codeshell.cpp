@@ -1,4 +1,4 @@
-// CodeShell: GPT-2 with rotation and several KV heads.
+// CodeShell: GPT-2 with rotations and several KV heads.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,5 +1,5 @@
-// Command R and R7B (cohere2, which turns the layers with a window alone): one LayerNorm without bias feeds attention
-// and ffn, pairs are rotated as they lie, logits have a factor.
+// Command R and R7B (cohere2, which rotates only in layers with a window): one LayerNorm without bias feeds attention
+// and ffn, adjacent pairs are rotated, logits have a factor.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,4 +1,4 @@
-// DBRX: LayerNorm without biases, q, k and v brought into bounds, and experts.
+// DBRX: LayerNorm without biases, clipped q, k and v, and experts.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

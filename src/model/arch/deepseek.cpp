@@ -1,4 +1,4 @@
-// DeepSeek's first model with experts: Llama's attention, experts after some dense layers, some of them shared.
+// DeepSeek's first model with experts: Llama's attention, and experts, some of them shared, after some dense layers.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

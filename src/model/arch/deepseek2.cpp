@@ -1,5 +1,5 @@
-// DeepSeek-V2, V3 and R1, and Kimi K2: latent attention, experts after some dense layers, some of them shared. Mistral
-// Large 3 and Mistral 4 are of this kind, with queries that grow with their position.
+// DeepSeek-V2, V3 and R1, and Kimi K2: latent attention, and experts, some of them shared, after some dense layers.
+// Mistral Large 3 and Mistral 4 add queries that grow with their position.
 #include <algorithm>
 #include <array>
 
@@ -14,7 +14,7 @@ using namespace tensors;
 constexpr std::string_view kDeepseek2HfClasses[] = {"DeepseekV3ForCausalLM", "DeepseekV2ForCausalLM"};
 constexpr HfFlag kDeepseek2HfFlags[] = {{"attention_bias", false}};
 
-// Heads are not shared by devices: all read the same latents.
+// Devices do not divide the heads, since all heads read the same latents.
 constexpr auto kDeepseek2Tensors =
     joined(kEnds, kAttnNorm, kLatentWq, optional(kWqA), kWqANorm, kWqB, kWLatent, kLatentNorm, kLatentKAndV, kLatentWo,
            kFfnNorm, kGated, kRouter, optional(kChoiceBias), kExperts, kShared, kInvFreqBuffer);
@@ -36,7 +36,7 @@ constexpr ArchSpec kCommon{.name = "deepseek2",
                                        .routed_scale = "routed_scaling_factor",
                                        .n_leading_dense = "first_k_dense_replace"}};
 
-// The same with gate and up of all experts in one stack, which folders and some GGUF files have.
+// With gate and up of all experts in one stack, as in folders and some GGUF files.
 constexpr auto kMistral4Tensors = [] {
   std::array<TensorSpec, kDeepseek2Tensors.size() + 1> all{};
   std::ranges::copy(kDeepseek2Tensors, all.begin());

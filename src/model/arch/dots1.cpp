@@ -1,5 +1,4 @@
-// dots.llm1: norms of each head of q and of k, experts after some dense layers, chosen by sigmoids, some of them
-// shared.
+// dots.llm1: norms of each head of q and k; after some dense layers experts, some of them shared, chosen by sigmoids.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,5 +1,5 @@
-// ERNIE 4.5: Llama whose pairs lie side by side in both formats; and the same with experts after some dense layers, in
-// most models some of them shared. What predicts further tokens is left out.
+// ERNIE 4.5: Llama with adjacent pairs in both formats, dense, or with experts after some dense layers, in most models
+// some of them shared. Layers that predict further tokens are left out.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

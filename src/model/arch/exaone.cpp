@@ -1,5 +1,5 @@
-// EXAONE 3 (Llama under names of its own) and 4: norms after each branch, norms of q and k, and in the 32B model three
-// layers with a window, which alone are rotated, to one that sees the whole context.
+// EXAONE 3 (Llama under other names) and 4: norms after each branch and of q and k. In the 32B model three of four
+// layers have a window and a rotation; the fourth sees the whole context without one.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -24,7 +24,7 @@ constexpr auto k3Tensors = joined(
 constexpr auto k4Tensors =
     joined(kEnds, kGgufWqkv, kQkvo, kQkNorms, kSandwichAttnPostNorm, kGated, kSandwichFfnPostNorm, kRopeFactors);
 
-// The 32B model.
+// For the 32B model.
 constexpr Default kExaone4Defaults[] = {{.gguf = "attention.sliding_window", .value = 4096, .n_layers = 64}};
 
 }  // namespace

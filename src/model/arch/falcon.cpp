@@ -1,5 +1,5 @@
-// Falcon: attention and ffn in parallel, behind one norm (7B) or one each (40B), fused q, k and v. Falcon-RW: one after
-// the other, with biases and ALiBi, which has the factor of the scores.
+// Falcon: attention and ffn in parallel, after one norm (7B) or one each (40B), fused q, k and v. Falcon-RW: one after
+// the other, with biases and an ALiBi that is scaled like q.k.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 #include "model/config_reader.h"
@@ -23,7 +23,7 @@ constexpr auto kFalconTensors =
     joined(kWords, kHead, kLnF, kLnFBias, with_hf(kAttnNorm, "transformer.h.{}.input_layernorm.weight"),
            with_hf(kAttnNormBias, "transformer.h.{}.input_layernorm.bias"), kQkv, kFalconDense, kUp, kDown);
 
-// GGUF calls the ffn's norm "attn_norm" then.
+// GGUF then calls the ffn's norm "attn_norm".
 constexpr auto kTwoNormTensors = joined(
     kWords, kHead, kLnF, kLnFBias,
     norm(Role::kAttnNorm, "blk.{}.attn_norm_2.weight", "transformer.h.{}.ln_attn.weight"),
@@ -79,7 +79,7 @@ Status scale_alibi(const ConfigKeys&, ModelConfig& c) {
   return {};
 }
 
-// llama.cpp runs no such model: the names of GGUF are ours, for tests.
+// llama.cpp runs no such model: its GGUF names are only for tests.
 constexpr ArchSpec with_alibi() {
   ArchSpec spec = kOneNorm;
   spec.name = "falcon-rw";

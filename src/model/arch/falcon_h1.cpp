@@ -1,5 +1,5 @@
-// Falcon-H1: in every layer attention and Mamba 2 beside each other, then a gated ffn. Folders have factors on all of
-// their parts, which GGUF has in the weights.
+// Falcon-H1: every layer has attention and Mamba 2 in parallel, then a gated ffn. Folders have factors on all of these
+// parts; GGUF folds them into the weights.
 #include <fmt/format.h>
 
 #include "base/try.h"
@@ -28,14 +28,14 @@ constexpr HfFlag kFalconH1HfFlags[] = {{"mamba_proj_bias", false},
                                        {"mlp_bias", false},
                                        {"mamba_norm_before_gate", false}};
 
-// A factor on the input of products without biases is one on their outputs, and queries and keys are rotated by angles
-// that no factor changes: so all of them are factors on products, on q.k, or on columns of a convolution.
+// Products without biases are linear, and so are rotations: every factor acts on a product, on q.k or on a
+// convolution's columns.
 Result<float> read_factor(const ConfigKeys& keys, std::string_view key) {
   RZ_TRY(const auto factor, keys.optional_positive("", key));
   return static_cast<float>(factor.value_or(1));
 }
 
-// `n` of them, or none: then they are 1.
+// A list of `n` factors; without one all are 1.
 Result<std::vector<float>> read_factors(const ConfigKeys& keys, std::string_view key, size_t n) {
   std::vector<float> factors(n, 1.0f);
   RZ_TRY(const auto given, keys.file().metadata().get_doubles(key));
@@ -75,7 +75,7 @@ Result<Multipliers> read_all(const ConfigKeys& keys) {
   return m;
 }
 
-// A layer of the file becomes two: the second one's mixer reads what the first one's reads.
+// A layer of the file becomes two, whose mixers read the same input.
 void add_mixer_beside(const Mamba2Config& beside, ModelConfig& c) {
   std::vector<LayerConfig> layers;
   for (const LayerConfig& layer : c.layers) {
@@ -87,7 +87,7 @@ void add_mixer_beside(const Mamba2Config& beside, ModelConfig& c) {
   c.n_layers *= c.n_layers_each;
 }
 
-// The factor on the gate is one on what the ffn reads, which what it gates then has too: the way back takes it out.
+// The gate's factor is applied to the ffn's input, so `up` has it too, and the ffn's output is divided by it.
 Status adjust_falcon_h1(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(const Mamba2Config mamba2, read_mamba2(keys));
   add_mixer_beside(mamba2, c);

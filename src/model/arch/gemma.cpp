@@ -1,4 +1,4 @@
-// Gemma: norms that multiply by 1 + w, an embedding scaled by the root of the width, heads wider than their share.
+// Gemma: norms that multiply by 1 + w, embeddings scaled by the root of the width, heads wider than d_model / n_heads.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -13,8 +13,8 @@ constexpr auto kGemmaTensors = joined(kEnds, kAttnNorm, kGgufWqkv, kQkvo, kFfnNo
 
 }  // namespace
 
-// config.json's hidden_act is "gelu" in some files and means the approximation: hidden_activation alone is read
-// (transformers, GemmaMLP).
+// config.json's hidden_act is "gelu" in some files although the approximation is meant, so only hidden_activation is
+// read (transformers, GemmaMLP).
 const ArchSpec kGemma{.name = "gemma",
                       .hf_classes = kGemmaHfClasses,
                       .tensors = kGemmaTensors,

@@ -14,7 +14,7 @@ constexpr std::string_view kGemma2HfClasses[] = {"Gemma2ForCausalLM"};
 constexpr auto kGemma2Tensors =
     joined(kEnds, kAttention, kSandwichAttnPostNorm, kSandwichFfnNorm, kGated, kSandwichFfnPostNorm);
 
-// GGUF does not tell it of the 27B model (its paper, table 1).
+// GGUF has no key for this; only the 27B model has it (the paper's table 1).
 Status scale_gemma2_27b(const ConfigKeys& keys, ModelConfig& c) {
   if (keys.is_gguf() && c.n_layers == 46) scale_by_width(c);
   return {};

@@ -1,5 +1,5 @@
-// Gemma 3, and the encoder made of it (EmbeddingGemma): Gemma 2's norms with norms of q and k instead of softcaps; five
-// layers with a sliding window, which have a rotation base of their own, to one that sees the whole context.
+// Gemma 3 and its encoder (EmbeddingGemma): Gemma 2's norms, with norms of q and k instead of softcaps. Five of six
+// layers have a sliding window and another rotation base; the sixth sees the whole context.
 #include "model/arch/gemma_layers.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
@@ -16,7 +16,7 @@ constexpr std::string_view kEmbeddingClasses[] = {"Gemma3TextModel"};
 constexpr auto kGemma3Tensors =
     joined(kEnds, kAttention, kQkNorms, kSandwichAttnPostNorm, kSandwichFfnNorm, kGated, kSandwichFfnPostNorm);
 
-// A vector is made by two more products, which sentence-transformers keeps in folders of their own.
+// Two more products follow the pooling; sentence-transformers stores each in a separate folder.
 constexpr auto kEmbeddingTensors = joined(
     kEmbed, kFinalNorm, kAttention, kQkNorms, kSandwichAttnPostNorm, kSandwichFfnNorm, kGated, kSandwichFfnPostNorm,
     whole(Role::kDenseUp, kOptional, Dim::kDense, Dim::kModel, "dense_2.weight", "2_Dense.linear.weight"),
@@ -30,7 +30,7 @@ constexpr Default kGemma3Defaults[] = {{.hf = "num_attention_heads", .value = 8}
                                        {.hf = "query_pre_attn_scalar", .value = 256}};
 constexpr Default kEmbeddingDefaults[] = {{.hf = "query_pre_attn_scalar", .value = 256}};
 
-// GGUF does not tell it of the 27B model (its paper, table 1).
+// GGUF has no key for this; only the 27B model has it (the paper's table 1).
 Status scale_gemma3_27b(const ConfigKeys& keys, ModelConfig& c) {
   if (keys.is_gguf() && c.n_layers == 62) scale_by_width(c);
   return {};

@@ -1,6 +1,6 @@
-// Gemma 3n: Gemma 3 with several hidden states of a row of which each layer computes one (AltUp), a product of a low
-// rank beside each mixer (LAuReL), gates of the first ffns that are cut by their row, a table of each layer's own,
-// normalized values, and last layers that attend to what earlier ones keep.
+// Gemma 3n: Gemma 3 with several hidden states of a row, of which each layer computes one (AltUp), a low-rank product
+// in parallel to each mixer (LAuReL), sparse gates in the first ffns, per-layer embeddings, normalized values, and last
+// layers that share the keys and values of earlier ones.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -45,7 +45,7 @@ constexpr Default kGemma3nDefaults[] = {{.hf = "num_attention_heads", .value = 8
                                         {.hf = "num_key_value_heads", .value = 2},
                                         {.hf = "head_dim", .value = 256}};
 
-// Where the normal distribution has a share of p below.
+// Quantile p of the normal distribution.
 double normal_quantile(double p) {
   double low = -40, high = 40;
   for (int i = 0; i < 100; ++i) {
@@ -55,8 +55,8 @@ double normal_quantile(double p) {
   return (low + high) / 2;
 }
 
-// The share of gates that counts for nothing, by layer, as config.json has it. transformers, Gemma3nTextConfig: where
-// it is silent, models of more than ten layers have it in the first ten.
+// Each layer's share of gates that are set to zero, by config.json. transformers, Gemma3nTextConfig: without the key,
+// models with more than ten layers have it in the first ten.
 Result<std::vector<double>> read_hf_sparsity(const ConfigKeys& keys, uint32_t n_layers) {
   constexpr std::string_view kKey = "activation_sparsity_pattern";
   constexpr uint32_t kSparseLayers = 10;
@@ -73,7 +73,7 @@ Result<std::vector<double>> read_hf_sparsity(const ConfigKeys& keys, uint32_t n_
   return n_stds;
 }
 
-// GGUF has the standard deviations that belong to it, and -infinity for layers without.
+// GGUF has the quantile of that share, and -infinity for layers without it.
 Status read_sparsity(const ConfigKeys& keys, ModelConfig& c) {
   const std::string key = keys.key("activation_sparsity_scale", "activation_sparsity_pattern");
   std::optional<std::vector<double>> n_stds;
@@ -106,7 +106,7 @@ Status adjust_gemma3n(const ConfigKeys& keys, ModelConfig& c) {
   return read_gemma_layers(keys, c);
 }
 
-// GGUF has the cuts of gates, config.json the shares of gates below them.
+// GGUF has the quantiles, config.json the shares of gates below them.
 void tell_gemma3n(const ModelConfig& c, KeyTeller& keys) {
   tell_gemma_layers(c, keys);
   keys.set("altup.active_idx", "", uint64_t{0});

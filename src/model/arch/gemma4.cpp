@@ -1,6 +1,6 @@
-// Gemma 4: Gemma 3 with wider heads in the layers that see the whole context, normalized values, a factor after each
-// layer and, in the small models, a table of each layer's own and last layers that attend to what earlier ones keep; in
-// 26B-A4B, experts beside each layer's ffn.
+// Gemma 4: Gemma 3 with wider heads in the layers that see the whole context, normalized values and a factor after each
+// layer. The small models have per-layer embeddings and last layers that share the keys and values of earlier ones;
+// 26B-A4B has experts in parallel to each layer's ffn.
 #include <array>
 #include <cstddef>
 
@@ -24,12 +24,12 @@ constexpr HfFlag kGemma4HfFlags[] = {{"enable_moe_block", false}, {"attention_bi
 
 constexpr auto kGemma4Tensors = joined(
     kEnds, kLayerTables, kAttnNorm, kWq, kWk,
-    // Absent where values are made of keys.
+    // Absent if values are the keys.
     optional(kWv), kWo, kQkNorms, kSandwichAttnPostNorm, kSandwichFfnNorm, kGated, kSandwichFfnPostNorm, kLayerInputs,
     optional(vector(Role::kLayerScale, Dim::kNone, "blk.{}.layer_output_scale.weight", "model.layers.{}.layer_scalar")),
     kRopeFactors);
 
-// The tensors of a model without experts but its ffn's, and those of experts.
+// The tensors of a model without experts except its ffn's, and those of experts.
 template <size_t kN>
 constexpr auto with_experts(const std::array<TensorSpec, kN>& experts) {
   std::array<TensorSpec, kGemma4Tensors.size() - 3 + kN> all{};
@@ -46,7 +46,7 @@ constexpr TensorSpec beside_experts(Role role, const TensorSpec& dense) {
   return shared_expert(role, dense.gguf, dense.hf);
 }
 
-// The same with experts in place of the dense ffn, which is the shared one of them.
+// With experts; the dense ffn is the shared expert.
 constexpr auto kGemma4MoeTensors = with_experts(joined(
     beside_experts(Role::kSharedGate, kWGate), beside_experts(Role::kSharedUp, kWUp),
     beside_experts(Role::kSharedDown, kWDown), with_hf(kRouter, "model.layers.{}.router.proj.weight"),
@@ -64,7 +64,7 @@ constexpr std::string_view kGgufWindowDim = "attention.key_length_swa", kHfWindo
                            kGgufWindowRot = "rope.dimension_count_swa", kHfFullDim = "global_head_dim",
                            kHfFullKvHeads = "num_global_key_value_heads";
 
-// The KV heads of each layer; config.json has one number for layers with a window and one for the others.
+// The KV heads of each layer. config.json has one number for layers with a window and one for the others.
 Result<std::vector<uint32_t>> read_kv_heads(const ConfigKeys& keys, const ModelConfig& c) {
   RZ_TRY(const auto all,
          keys.layer_ints("attention.head_count_kv", keys.spec().hf_keys.n_kv_heads, c.n_layers, 1, kMaxHeads));
@@ -79,7 +79,7 @@ Result<std::vector<uint32_t>> read_kv_heads(const ConfigKeys& keys, const ModelC
   return n_kv_heads;
 }
 
-// Layers with a window have heads of a width of their own.
+// Heads of layers with a window differ in width from the others.
 Status read_window_heads(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(const auto n_kv_heads, read_kv_heads(keys, c));
   RZ_TRY(const auto head_dim, keys.optional_int(kGgufWindowDim, kHfWindowDim, 2, kMaxHeadDim));

@@ -22,7 +22,7 @@ Status read_layer_table(const ConfigKeys& keys, ModelConfig& c) {
   return {};
 }
 
-// The last layer of the same kind before those that share.
+// Finds the last layer of the same kind before the sharing ones.
 Status share_kv(const ConfigKeys& keys, uint32_t n_shared, ModelConfig& c) {
   const uint32_t first = c.n_layers - n_shared;
   for (uint32_t i = first; i < c.n_layers; ++i) {
@@ -40,7 +40,7 @@ Status share_kv(const ConfigKeys& keys, uint32_t n_shared, ModelConfig& c) {
   return {};
 }
 
-// Without values of their own, they are made of keys.
+// Layers without wv use the keys as values.
 void normalize_values(const ConfigKeys& keys, ModelConfig& c) {
   for (uint32_t i = 0; i < c.n_layers; ++i) {
     auto& own = std::get<AttentionConfig>(c.layers[i].mixer);

@@ -1,4 +1,4 @@
-// GLM-4 (0414): norms before and after each branch, half of each head rotated in pairs as they lie, fused gate and up.
+// GLM-4 (0414): norms before and after each branch, half of each head rotated in adjacent pairs, fused gate and up.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

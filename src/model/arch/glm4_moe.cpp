@@ -1,4 +1,4 @@
-// GLM-4.5 and 4.6: experts after some dense layers, chosen by sigmoids and biases, one of them shared; half of each
+// GLM-4.5 and 4.6: after some dense layers experts, one of them shared, chosen by sigmoids and biases; half of each
 // head is rotated.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"

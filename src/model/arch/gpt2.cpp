@@ -1,5 +1,5 @@
-// GPT-2 and GPT-BigCode (StarCoder, one KV head, linear weights as others have them): learned positions, LayerNorm,
-// fused q/k/v, biases everywhere; Hugging Face keeps weights transposed (Conv1D).
+// GPT-2: learned positions, LayerNorm, fused q, k and v, biases everywhere; folders have transposed matrices (Conv1D).
+// GPT-BigCode (StarCoder): the same with one KV head and matrices that are not transposed.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,5 +1,5 @@
-// GPT-J: one LayerNorm before attention and ffn in parallel, rotations of pairs in a part of each head, biases in the
-// ffn and of the head alone.
+// GPT-J: one LayerNorm before attention and ffn in parallel, adjacent pairs rotated in a part of each head, biases only
+// in the ffn and the head.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -19,7 +19,7 @@ constexpr auto kGptjTensors = joined(
     with_hf(kWUp, "transformer.h.{}.mlp.fc_in.weight"), required(with_hf(kUpBias, "transformer.h.{}.mlp.fc_in.bias")),
     with_hf(kWDown, "transformer.h.{}.mlp.fc_out.weight"),
     required(with_hf(kDownBias, "transformer.h.{}.mlp.fc_out.bias")),
-    // Masks that older versions of transformers kept.
+    // Masks that older versions of transformers stored.
     ignored("transformer.h.{}.attn.bias"), ignored("transformer.h.{}.attn.masked_bias"));
 
 constexpr HfKeys gptj_hf_keys() {

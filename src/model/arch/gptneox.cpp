@@ -1,4 +1,4 @@
-// GPT-NeoX and Pythia: a norm each for attention and ffn, mostly in parallel; partial rope, fused q, k and v, biases.
+// GPT-NeoX and Pythia: one norm each for attention and ffn, mostly in parallel; partial rope, fused q, k and v, biases.
 #include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
@@ -29,7 +29,7 @@ constexpr auto kGptneoxTensors = joined(
     ignored("gpt_neox.layers.{}.attention.bias"), ignored("gpt_neox.layers.{}.attention.masked_bias"),
     ignored("gpt_neox.layers.{}.attention.rotary_emb.inv_freq"));
 
-// With this setting false the norms stand before each branch.
+// If this setting is false, the branches follow each other.
 constexpr std::string_view kParallelKey = "use_parallel_residual";
 
 Status read_parallel(const ConfigKeys& keys, ModelConfig& c) {

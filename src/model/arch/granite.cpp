@@ -1,5 +1,5 @@
-// Granite: Llama with factors on the embedding, on what each branch adds, on q.k and on the logits; GraniteMoE: the
-// same with experts, in some models one shared expert beside them.
+// Granite: Llama with factors on the embedding, the branches' outputs, q.k and the logits. GraniteMoE: the same with
+// experts, in some models also a shared one.
 #include "model/arch/granite_rope.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"

@@ -1,6 +1,6 @@
-// Granite 4 H: layers of Mamba 2, and some with attention, of which most models rotate nothing; dense, or with experts
-// and one shared expert beside them. Bamba is of this kind too, dense and with a rotation: its GGUF files have the name
-// of Granite's, its folders names of their own.
+// Granite 4 H: layers of Mamba 2, and some with attention, in most models without rotations; dense, or with experts and
+// a shared one. Bamba is a dense model of this kind with rotations. Its GGUF files use Granite's name, its folders
+// other names.
 #include "model/arch/granite_rope.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
@@ -13,7 +13,7 @@ using namespace tensors;
 constexpr std::string_view kGraniteHybridHfClasses[] = {"GraniteMoeHybridForCausalLM"};
 constexpr std::string_view kBambaClasses[] = {"BambaForCausalLM"};
 
-// In folders the ffn of dense models has the names of the shared expert.
+// Folders of dense models give the ffn the shared expert's names.
 constexpr std::string_view kHfSharedIn = "model.layers.{}.shared_mlp.input_linear.weight",
                            kHfSharedOut = "model.layers.{}.shared_mlp.output_linear.weight";
 
@@ -35,7 +35,7 @@ constexpr auto kBambaTensors = joined(kEmbed, kHead, with_hf(kFinalNorm, "model.
 
 constexpr HfFlag kGraniteHybridHfFlags[] = {{"mamba_proj_bias", false}};
 constexpr HfFlag kBambaFlags[] = {{"mamba_proj_bias", false}, {"attention_bias", false}, {"mlp_bias", false}};
-// Its norm of what is scanned is one for all groups, which is the same where there is one.
+// The scan's norm spans all groups, which makes no difference for one group.
 constexpr HfNumber kBambaNumbers[] = {{"mamba_n_groups", 1}};
 constexpr HfSsmKeys kGraniteHybridHfSsmKeys{.n_heads = "mamba_n_heads",
                                             .head_dim = "mamba_d_head",

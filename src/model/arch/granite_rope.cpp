@@ -8,7 +8,7 @@
 namespace realizar {
 namespace {
 
-// llama.cpp, LLM_ARCH_GRANITE: the key stands for something else than its name says.
+// llama.cpp, LLM_ARCH_GRANITE: this key says whether there are rotations, unlike its name.
 constexpr std::string_view kGgufKey = "rope.scaling.finetuned", kHfKey = "position_embedding_type";
 
 Result<bool> read_rotates(const ConfigKeys& keys) {

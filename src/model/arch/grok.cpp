@@ -1,6 +1,6 @@
-// Grok 1 and 2: norms before and after each branch, experts with a GELU and, in Grok 2, a dense ffn beside them; soft
-// caps of q.k and of the logits. Of Grok 1 there are folders under two sets of names, which are computed as llama.cpp
-// computes GGUF files; those of Grok 2 are divided among eight devices, and are not read.
+// Grok 1 and 2: norms before and after each branch, experts with GELU and, in Grok 2, a dense ffn in parallel to them;
+// soft caps on q.k and on the logits. Folders of Grok 1 have one of two sets of names and are computed like GGUF files
+// in llama.cpp; folders of Grok 2 are divided among eight devices and are not read.
 #include <numbers>
 
 #include "model/arch/list.h"
@@ -48,7 +48,7 @@ constexpr auto kGrok1Tensors = joined(
     with_hf(kExpertDown, "model.layers.{}.moe_block.experts.{}.linear_1.weight"),
     with_hf(kPostFfnNorm, "model.layers.{}.post_moe_norm.scale"));
 
-// Of Grok 2 alone.
+// Only for Grok 2.
 constexpr HfFlag kGrokHfFlags[] = {{"residual_moe", false}};
 constexpr HfNumber kGrokHfNumbers[] = {{"attn_temperature_len", 0}, {"max_attn_value", 30}};
 
@@ -62,7 +62,7 @@ Status adjust_grok(const ConfigKeys&, ModelConfig& c) {
   return {};
 }
 
-// llama.cpp, LLM_ARCH_GROK, whose files may lack these factors
+// llama.cpp, LLM_ARCH_GROK: files may lack these factors.
 constexpr ArchSpec grok() {
   ArchSpec spec;
   spec.name = "grok";

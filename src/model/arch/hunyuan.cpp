@@ -1,4 +1,4 @@
-// HunYuan, dense and with experts of which one is shared: Llama with norms of q and k after their rotation.
+// HunYuan, dense or with experts, one of them shared: Llama with norms of q and k after their rotation.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 #include "model/config_reader.h"

@@ -1,4 +1,4 @@
-// InternLM2: Llama whose folders keep q, k and v in one matrix, by KV head.
+// InternLM2: Llama with q, k and v in one matrix in folders, ordered by KV head.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

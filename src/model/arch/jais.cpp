@@ -1,5 +1,5 @@
-// Jais (1): LayerNorm and SwiGLU with biases, ALiBi, and q.k divided by the heads' dimensions. Its folders have factors
-// of the embedding and of the logits, which GGUF has folded into matrices.
+// Jais (1): LayerNorm and SwiGLU with biases, ALiBi, and q.k divided by head_dim. Its folders have factors on the
+// embeddings and the logits, which GGUF folds into the matrices.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -25,7 +25,7 @@ constexpr auto kJaisTensors =
            ignored("transformer.h.{}.attn.bias"), ignored("transformer.h.{}.attn.masked_bias"),
            ignored("transformer.relative_pe.slopes"));
 
-// Slopes that change with the length of the text.
+// Slopes that depend on the length of the text are refused.
 constexpr HfNumber kJaisHfNumbers[] = {{"alibi_scaling.factor", 1}, {"alibi_scaling.train_seq_len", 0}};
 
 constexpr HfKeys jais_hf_keys() {

@@ -1,5 +1,5 @@
-// Jamba: layers of Mamba, with norms of what it scans with, and some with attention that rotates nothing; in some
-// layers experts take the place of the ffn.
+// Jamba: layers of Mamba, with norms of the time step, B and C, and some with attention without rotations; in some
+// layers experts replace the ffn.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,5 +1,5 @@
-// Kimi Linear: delta attention, and some layers with latent attention that rotates nothing; experts after some dense
-// layers, one of them shared.
+// Kimi Linear: delta attention, and some layers with latent attention without rotations; after some dense layers
+// experts, one of them shared.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,5 +1,5 @@
-// The table of architectures: a file of this folder and a line here each. Where several have one name, those with a
-// marker come first.
+// The table of architectures, with one file of this folder and one line here each. If several have the same name, those
+// with a marker come first.
 #pragma once
 
 #include <span>
@@ -33,10 +33,8 @@ extern const ArchSpec kFalconH1;
 extern const ArchSpec kGemma;
 extern const ArchSpec kGemma2;
 extern const ArchSpec kGemma3, kGemmaEmbedding;
-extern const ArchSpec kGemma3;
 extern const ArchSpec kGemma3n;
 extern const ArchSpec kGemma4, kGemma4Moe;
-extern const ArchSpec kGemma4;
 extern const ArchSpec kGlm4;
 extern const ArchSpec kGlm4Moe;
 extern const ArchSpec kGpt2, kStarCoder;

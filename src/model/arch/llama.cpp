@@ -1,4 +1,4 @@
-// Llama 1, 2, 3.x and what shares its graph: Mistral, SmolLM2, InternLM3; with experts, Mixtral.
+// Llama 1, 2, 3.x and models with the same graph: Mistral, SmolLM2, InternLM3; with experts, Mixtral.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -10,7 +10,7 @@ using namespace tensors;
 constexpr std::string_view kLlamaHfClasses[] = {"LlamaForCausalLM", "MistralForCausalLM", "MixtralForCausalLM",
                                                 "InternLM3ForCausalLM"};
 
-// Older GGUF files have a tensor for each expert.
+// Older GGUF files have one tensor per expert.
 constexpr TensorSpec apart_too(TensorSpec experts, std::string_view gguf_per_expert) {
   experts.gguf_per_expert = gguf_per_expert;
   return experts;

@@ -1,5 +1,5 @@
-// Llama 4 (text): experts in all layers or in every second one, one of them shared, whose inputs are weighed; three of
-// four layers attend in chunks and rotate, the fourth sees the whole context without a rotation.
+// Llama 4 (text): experts with weighted inputs, one of them shared, in all layers or every second one. Three of four
+// layers attend in chunks with a rotation; the fourth sees the whole context without one.
 #include <fmt/format.h>
 
 #include "base/try.h"
@@ -26,7 +26,7 @@ constexpr auto kLlama4Tensors =
            with_hf(kSharedUp, "model.layers.{}.feed_forward.shared_expert.up_proj.weight"),
            with_hf(kSharedDown, "model.layers.{}.feed_forward.shared_expert.down_proj.weight"), kRopeFactors);
 
-// Norms without weights, which no tensor tells of: GGUF's models of 128 experts are without.
+// Norms without weights have no tensors; in GGUF, models with 128 experts have no such norms.
 Result<bool> read_has_qk_norm(const ConfigKeys& keys) {
   if (keys.is_gguf()) {
     RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
@@ -46,13 +46,13 @@ Status refuse_whole_context(const ConfigKeys& keys) {
       fmt::format("{}: {} = 0 is not supported for {}", keys.file().path().string(), key, keys.spec().name), key);
 }
 
-// A window begins anew at each of its multiples. Layers that rotate have norms of q and k, the others have queries that
-// grow with their position, whose steps begin a position early.
+// Windows are chunks. Layers with a rotation have norms of q and k; in the others queries grow with their position, in
+// steps that begin one position early.
 Status adjust_llama4(const ConfigKeys& keys, ModelConfig& c) {
   RZ_CHECK_OK(refuse_whole_context(keys));
   RZ_TRY(const bool has_qk_norm, read_has_qk_norm(keys));
   RZ_TRY(const auto step, keys.optional_int("", "floor_scale", 1, kMaxContext));
-  // A number in some folders, which is as good as true.
+  // Some folders have a number here, which means true.
   const MetaValue* is_on = keys.file().metadata().find("attn_temperature_tuning");
   const bool is_off = is_on != nullptr && std::holds_alternative<bool>(*is_on) && !std::get<bool>(*is_on);
   change_each<AttentionConfig>(c, [&](AttentionConfig& own) {

@@ -1,5 +1,4 @@
-// Mamba and Falcon Mamba, which normalizes what the scan reads beside its input: layers of a state space each, and no
-// ffn.
+// Mamba and Falcon Mamba, which normalizes the time step, B and C: layers with a state space and no ffn.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

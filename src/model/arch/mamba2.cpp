@@ -1,4 +1,4 @@
-// Mamba 2 and Mamba-Codestral: layers of a state space each, and no ffn.
+// Mamba 2 and Mamba-Codestral: layers with a state space and no ffn.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,4 +1,4 @@
-// MiniCPM: Llama with factors on the embedding, on what each branch adds and on the logits.
+// MiniCPM: Llama with factors on the embedding, the branches' outputs and the logits.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -14,7 +14,7 @@ constexpr auto kMinicpmTensors =
 
 }  // namespace
 
-// Files of the first converters give no factors: those of the 1B and 2B models are meant.
+// Files of the first converters have no factors; they are of the 1B and 2B models.
 const ArchSpec kMiniCpm{.name = "minicpm",
                         .hf_classes = kMinicpmHfClasses,
                         .tensors = kMinicpmTensors,

@@ -1,4 +1,4 @@
-// MiniCPM 3: latent attention, and the factors of MiniCPM, which files do not tell.
+// MiniCPM 3: latent attention, and the factors of MiniCPM, which GGUF files may lack.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

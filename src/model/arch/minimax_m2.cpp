@@ -1,5 +1,4 @@
-// MiniMax-M2: norms over all of q and over all of k, a part of each head rotated, experts chosen by sigmoids and
-// biases.
+// MiniMax-M2: norms over all heads of q and of k, a part of each head rotated, experts chosen by sigmoids and biases.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,4 +1,4 @@
-// Mistral Small 3 and Ministral 3: Llama, in Ministral with queries that grow with their position.
+// Mistral Small 3 and Ministral 3: Llama; in Ministral, queries grow with their position.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

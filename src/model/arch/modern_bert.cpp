@@ -1,6 +1,6 @@
 // ModernBERT: rotations, norms without biases before each branch (the first layer's mixer reads the embeddings' norm),
-// a gated ffn with the exact GELU, and two layers with a window on both sides after each that sees the whole text.
-// EuroBERT: a Llama whose tokens see the whole text.
+// a gated ffn with the exact GELU. The first of every three layers sees the whole text, the others have a window on
+// both sides. EuroBERT: a bidirectional Llama.
 #include <fmt/format.h>
 
 #include "base/try.h"
@@ -28,7 +28,7 @@ constexpr auto kEuroTensors = joined(kEmbed, kFinalNorm, kAttention, kFfnNorm, k
 constexpr HfFlag kModernFlags[] = {{"attention_bias", false}, {"mlp_bias", false}, {"norm_bias", false}};
 constexpr HfFlag kEuroFlags[] = {{"attention_bias", false}, {"mlp_bias", false}};
 
-// GGUF may name another activation.
+// Reads another activation that GGUF may name.
 Status read_gguf_activation(const ConfigKeys& keys, ModelConfig& c) {
   if (!keys.is_gguf()) return {};
   const std::string key = keys.key("hidden_activation", "");

@@ -1,4 +1,4 @@
-// MPT: LayerNorm, ALiBi and an ffn of GELU, biases only in some models.
+// MPT: LayerNorm, ALiBi and a plain ffn with GELU; biases only in some models.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -25,7 +25,7 @@ constexpr auto kMptTensors =
            with_hf(kWDown, "transformer.blocks.{}.ffn.down_proj.weight"),
            with_hf(kDownBias, "transformer.blocks.{}.ffn.down_proj.bias"));
 
-// Norms of q and k and other ways to tell positions are refused.
+// Norms of q and k and other position encodings are refused.
 constexpr HfFlag kMptHfFlags[] = {
     {"attn_config.alibi", true}, {"attn_config.qk_ln", false}, {"attn_config.prefix_lm", false}};
 

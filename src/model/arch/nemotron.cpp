@@ -1,4 +1,4 @@
-// Nemotron and Minitron: LayerNorm whose weights are kept less 1, a plain ffn with the square of ReLU, partial rope.
+// Nemotron and Minitron: LayerNorm with weights stored as w - 1, a plain ffn with squared ReLU, partial rope.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

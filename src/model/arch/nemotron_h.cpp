@@ -1,6 +1,5 @@
-// Nemotron-H: layers that are Mamba 2, attention without rotation, or an ffn with squared ReLUs, each alone; in some
-// models the ffns are experts, chosen by sigmoids, and one shared expert; those of Nemotron 3 Super stand behind a
-// latent.
+// Nemotron-H: each layer is Mamba 2, attention without rotations, or an ffn with squared ReLU. In some models the ffns
+// are experts chosen by sigmoids, and one shared; in Nemotron 3 Super experts read a latent.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Nomic BERT: BERT with rotations instead of learned positions, fused q/k/v and a gated ffn; its v2 with plain ffns,
-// and experts in every second layer. Jina's v2 with ALiBi and a gated ffn with the exact GELU, and her v3 with
-// rotations and plain ffns.
+// Nomic BERT: BERT with rotations instead of learned positions, fused q, k and v and a gated ffn; v2 has plain ffns,
+// and experts in every second layer. Jina BERT v2 has ALiBi and a gated ffn with the exact GELU, v3 rotations and plain
+// ffns.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 #include "model/config_reader.h"
@@ -13,7 +13,7 @@ using namespace tensors;
 constexpr std::string_view kNomicClasses[] = {"NomicBertModel"};
 constexpr std::string_view kJinaClasses[] = {"JinaBertModel", "JinaBertForMaskedLM",
                                              "JinaBertForSequenceClassification"};
-// Jina's own XLM-RoBERTa, which has the class of another.
+// Jina's XLM-RoBERTa under the class name of the original.
 constexpr std::string_view kJinaV3Classes[] = {"XLMRobertaModel", "XLMRobertaForMaskedLM"};
 
 constexpr auto kNomicTensors = joined(
@@ -26,7 +26,7 @@ constexpr auto kNomicTensors = joined(
     with_hf(kLayerOutNorm, "encoder.layers.{}.norm2.weight"),
     with_hf(kLayerOutNormBias, "encoder.layers.{}.norm2.bias"));
 
-// GGUF's converter leaves out the bias of what experts give together.
+// GGUF's converter leaves out the bias of the experts' sum.
 constexpr auto kNomicMoeTensors = joined(
     with_hf(kEmbed, "embeddings.word_embeddings.weight"),
     with_hf(kTypeEmbed, "embeddings.token_type_embeddings.weight"), with_hf(kEmbedNorm, "emb_ln.weight"),
@@ -57,7 +57,7 @@ constexpr auto kJinaV2Tensors = joined(
     with_hf(kBo, "bert.encoder.layer.{}.attention.output.dense.bias"),
     with_hf(kAttnOutNorm, "bert.encoder.layer.{}.attention.output.LayerNorm.weight"),
     with_hf(kAttnOutNormBias, "bert.encoder.layer.{}.attention.output.LayerNorm.bias"),
-    // GGUF has gate and up apart in older files, and in newer ones as one that is called up.
+    // Older GGUF files have gate and up apart, newer ones in one tensor named ffn_up.
     optional(gguf_only(kWGate)), optional(gguf_only(kWUp)),
     with_hf(kWGateUp, "bert.encoder.layer.{}.mlp.gated_layers.weight"),
     with_hf(kWDown, "bert.encoder.layer.{}.mlp.wo.weight"),
@@ -66,11 +66,11 @@ constexpr auto kJinaV2Tensors = joined(
     with_hf(kLayerOutNormBias, "bert.encoder.layer.{}.mlp.layernorm.bias"),
     whole(Role::kPooler, kOptional, Dim::kModel, Dim::kModel, "", "bert.pooler.dense.weight"),
     optional(norm(Role::kPoolerBias, "", "bert.pooler.dense.bias")),
-    // Of rerankers. GGUF's converter leaves out their pooler.
+    // Only in rerankers. GGUF's converter leaves out their pooler.
     whole(Role::kScore, kOptional, Dim::kLabels, Dim::kModel, "cls.weight", "classifier.weight"),
     optional(vector(Role::kScoreBias, Dim::kLabels, "cls.bias", "classifier.bias")));
 
-// Folders have beside each matrix the adapters of all tasks; without one of these the model is what its matrices are.
+// Folders also have adapters for all tasks, which are left out.
 constexpr auto kJinaV3Tensors =
     joined(with_hf(kEmbed, "roberta.embeddings.word_embeddings.parametrizations.weight.original"),
            with_hf(kTypeEmbed, "roberta.embeddings.token_type_embeddings.parametrizations.weight.original"),
@@ -134,7 +134,7 @@ constexpr HfKeys nomic_moe_keys() {
   return keys;
 }
 
-// GGUF's converter leaves out the pooler of rerankers, and llama.cpp then bounds what the scores' matrix gives.
+// GGUF's converter leaves out the pooler of rerankers; llama.cpp then applies its tanh to the scores instead.
 Status bound_scores(const ConfigKeys& keys, ModelConfig& c) {
   if (keys.is_gguf() && c.n_labels > 0) c.final_softcap = 1;
   return {};

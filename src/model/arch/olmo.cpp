@@ -1,4 +1,4 @@
-// OLMo (1): LayerNorm without weights; some models bring q, k and v into a range.
+// OLMo (1): LayerNorm without weights; some models clip q, k and v.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

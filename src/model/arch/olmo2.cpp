@@ -1,5 +1,5 @@
-// OLMo 2 and 3: norms after attention and ffn alone, and norms over all heads of q and of k; OLMo 3 has three layers
-// with a window, and a rotation without scaling, to one that sees the whole context.
+// OLMo 2 and 3: norms only after attention and ffn, and norms over all heads of q and of k. In OLMo 3 three of four
+// layers have a window and an unscaled rotation; the fourth sees the whole context.
 #include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
@@ -15,7 +15,7 @@ constexpr std::string_view kOlmo2HfClasses[] = {"Olmo2ForCausalLM", "Olmo3ForCau
 constexpr auto kOlmo2Tensors =
     joined(kEnds, kGgufWqkv, kQkvo, kQkRowNorms, kSandwichAttnPostNorm, kGated, kSandwichFfnPostNorm);
 
-// Layers with a window rotate by the same base without scaling.
+// The rotation of layers with a window has the same base and no scaling.
 Status add_olmo3_rope(const ConfigKeys& keys, ModelConfig& c) {
   if (c.ropes.size() == 1) {
     RZ_TRY(RopeConfig rope, read_window_rope(keys, c.ropes.front().n_rot, c));

@@ -1,4 +1,4 @@
-// OLMoE: Llama with norms over all of q and over all of k, and experts whose weights are the softmax's as they are.
+// OLMoE: Llama with norms over all heads of q and of k, and experts weighted by the softmax without renormalization.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

@@ -1,4 +1,4 @@
-// OpenELM: Llama with norms of q and k, whose layers have more heads and wider ffns the later they come.
+// OpenELM: Llama with norms of q and k; later layers have more heads and wider ffns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,10 +29,10 @@ constexpr auto kOpenelmTensors =
 constexpr HfFlag kOpenelmHfFlags[] = {
     {"ffn_with_glu", true}, {"normalize_qk_projections", true}, {"share_input_output_layers", true}};
 
-// config.json has widths of ffns as factors of the model's, one a layer, and what they are multiples of.
+// config.json has the ffns' widths as multiples of the model's, one per layer, and the step that they are rounded to.
 constexpr std::string_view kFactors = "ffn_multipliers", kStep = "ffn_dim_divisor";
 
-// A list of the heads of queries and one of those of keys.
+// Lists of query heads and of KV heads.
 Status read_layer_heads(const ConfigKeys& keys, ModelConfig& c) {
   const HfKeys& hf = keys.spec().hf_keys;
   RZ_TRY(const auto n_heads, keys.layer_ints("attention.head_count", hf.n_heads, c.n_layers, 1, kMaxHeads));

@@ -1,4 +1,4 @@
-// Orion: Llama with LayerNorm, rotated in halves.
+// Orion: Llama with LayerNorm; q and k are stored in halves.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -14,7 +14,7 @@ constexpr auto kOrionTensors = joined(kEnds, kFinalNormBias, kAttnNorm, kAttnNor
 
 }  // namespace
 
-// The key is called so, and the norms are not of that kind.
+// The epsilon's key has this name although the norms are LayerNorms.
 const ArchSpec kOrion{.name = "orion",
                       .hf_classes = kOrionHfClasses,
                       .tensors = kOrionTensors,

@@ -1,6 +1,6 @@
 // Phi-2 (one LayerNorm, attention and ffn in parallel, partial rope, biases), Phi-3 (Llama with fused matrices) and
-// Phi-3.5-MoE (norms with biases, and experts). Its folders have LayerNorms, windows and SparseMixer's choice of
-// experts; in GGUF files, which are llama.cpp's, norms are of the RMS, and experts are chosen by a softmax.
+// Phi-3.5-MoE (norms with biases, and experts). Folders of the last have LayerNorms, windows and SparseMixer's routing;
+// GGUF files have RMS norms and softmax routing, like llama.cpp.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -34,7 +34,8 @@ constexpr auto kPhiMoeTensors = joined(kEmbed, kHead, kHeadBias, kFinalNorm, kFi
                                        kGgufQkv, kQkvo, optional(kQkvBiases), optional(kBo), kFfnNorm, kFfnNormBias,
                                        kMixtralRouter, kMixtralExperts, kLongRopeFactors);
 
-// transformers, PhimoeConfig: half of how far, as a share, a logit may be from the largest; two experts are chosen.
+// transformers, PhimoeConfig: half of the relative distance that a logit may have from the largest; two experts are
+// chosen.
 Status use_sparse_mixer(const ConfigKeys& keys, ModelConfig& c) {
   constexpr std::string_view kNoise = "router_jitter_noise";
   constexpr double kNoiseByDefault = 0.01;
@@ -57,7 +58,7 @@ Status use_sparse_mixer(const ConfigKeys& keys, ModelConfig& c) {
   return {};
 }
 
-// llama.cpp reads no window, though files give one.
+// llama.cpp reads no window, although files have one.
 Status adjust_phimoe(const ConfigKeys& keys, ModelConfig& c) {
   if (keys.is_gguf()) {
     change_each<AttentionConfig>(c, [](AttentionConfig& own) { own.window = 0; });

@@ -1,5 +1,5 @@
-// Qwen (fused q, k and v, an ffn of half the width that files tell), Qwen2 (biases on q, k, v), Qwen2-MoE (and experts,
-// one of them shared), Qwen3 (q/k norms instead of the biases), Qwen3-MoE (and experts).
+// Qwen (fused q, k and v, an ffn of half the width in the file), Qwen2 (biases on q, k and v), Qwen2-MoE (and experts,
+// one of them shared), Qwen3 (norms of q and k instead of the biases), Qwen3-MoE (and experts).
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 #include "model/config_reader.h"
@@ -27,14 +27,14 @@ constexpr auto kQwen2Tensors = joined(kEnds, kAttention, kQkvBiases, kFfnNorm, k
 
 constexpr auto kQwen3Tensors =
     joined(kEnds, kAttention, kQkNorms, kFfnNorm, kGated,
-           // Of rerankers: the scores of "yes" and "no", or in folders how much the former is above the latter.
+           // Rerankers: the scores of "yes" and "no", or in folders their difference.
            whole(Role::kScore, kOptional, Dim::kLabels, Dim::kModel, "cls.output.weight", "score.weight"));
 
 constexpr auto kQwen3MoeTensors = joined(kEnds, kAttention, kQkNorms, kFfnNorm, kRouter, kExperts);
 
 constexpr auto kQwen2MoeTensors = joined(kEnds, kAttention, kQkvBiases, kFfnNorm, kRouter, kExperts, kQwenShared);
 
-// Files tell twice the width of the ffn.
+// Files have twice the width of the ffn.
 Status halve_d_ff(const ConfigKeys&, ModelConfig& c) {
   c.d_ff /= 2;
   change_each<GatedConfig>(c, [](GatedConfig& own) { own.d_ff /= 2; });

@@ -1,5 +1,5 @@
-// Qwen3-Next and Qwen3.5: gated delta nets, and one layer in four with gated attention; both also with experts, one of
-// them shared. Layers that guess tokens further on may follow in a file; they are not read.
+// Qwen3-Next and Qwen3.5: gated delta nets, and gated attention in every fourth layer; Qwen3-Next and some of Qwen3.5
+// have experts, one of them shared. Layers that predict further tokens may follow in a file; they are not read.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
@@ -22,7 +22,7 @@ constexpr TensorSpec kA = vector(Role::kSsmA, Dim::kSsmHeads, "blk.{}.ssm_a", "m
 constexpr TensorSpec kDeltaNorm =
     vector(Role::kSsmNorm, Dim::kSsmGroup, "blk.{}.ssm_norm.weight", "model.layers.{}.linear_attn.norm.weight");
 constexpr TensorSpec kDeltaOut = with_hf(kMamba2Out, "model.layers.{}.linear_attn.out_proj.weight");
-// The input's rows by their parts, or fused for each key head.
+// The input projection in parts, or fused by key head.
 constexpr TensorSpec kDeltaQkv = whole(Role::kDeltaQkv, kRequired, Dim::kSsmConv, Dim::kModel, "blk.{}.attn_qkv.weight",
                                        "model.layers.{}.linear_attn.in_proj_qkv.weight");
 constexpr TensorSpec kDeltaGate = whole(Role::kDeltaGate, kRequired, Dim::kSsmInner, Dim::kModel,
@@ -44,7 +44,7 @@ constexpr auto kQwen35Tensors =
     joined(kEnds, kAttnNorm, kGatedWq, kWk, kWv, kWo, kQkNorms, kDeltaQkv, kDeltaGate, kDeltaBeta, kDeltaDecay,
            kQwenNextConv, kDtBias, kA, kDeltaNorm, kDeltaOut, kPostNorm, kGated);
 
-// Folders have the experts as two stacks, and some quantized ones each apart.
+// Folders have the experts in two stacks; some quantized folders have one tensor per expert.
 constexpr TensorSpec kStackedGateUp =
     by_rows(Role::kExpertGateUp, Dim::kExpertGateUp, Dim::kModel, "", "model.layers.{}.mlp.experts.gate_up_proj");
 constexpr TensorSpec kStackedDown = hf_only(kExpertDown, "model.layers.{}.mlp.experts.down_proj");
@@ -64,7 +64,7 @@ constexpr HfKeys kQwenNextHfKeys{.n_experts = "num_experts",
                                  .shared_d_ff = "shared_expert_intermediate_size",
                                  .renormalize = "norm_topk_prob",
                                  .layer_kinds = "layer_types"};
-// Without dense ffns; the weights of those chosen are always divided by their sum.
+// There are no dense ffns, and the chosen experts' weights are always divided by their sum.
 constexpr HfKeys kQwen35MoeHfKeys{.d_ff = "moe_intermediate_size",
                                   .n_experts = "num_experts",
                                   .expert_d_ff = "moe_intermediate_size",

@@ -1,4 +1,4 @@
-// Refact: Llama with ALiBi and one KV head. Its folders keep k and v, and gate and up, in one matrix each.
+// Refact: Llama with ALiBi and one KV head. Its folders have k and v, and gate and up, in one matrix each.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 #include "model/arch/two_thirds.h"
@@ -20,7 +20,7 @@ constexpr auto kRefactTensors =
            gguf_only(kWGate), gguf_only(kWUp), hf_only(kWGateUp, "transformer.h.{}.mlp.gate_up_proj.weight"),
            with_hf(kWDown, "transformer.h.{}.mlp.c_proj.weight"));
 
-// Its ffn is two thirds of four times the model's width, in multiples of 256.
+// The ffn's width is two thirds of four times the model's, rounded up to a multiple of 256.
 constexpr HfKeys refact_hf_keys() {
   HfKeys keys = gpt2_keys();
   keys.d_ff = "";

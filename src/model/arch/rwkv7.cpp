@@ -1,5 +1,5 @@
-// RWKV-7 ("Goose"): no attention; every layer has a time mix and a channel mix, and looks back by its states alone.
-// Folders are flash-linear-attention's.
+// RWKV-7 ("Goose"): no attention; every layer has a time mix and a channel mix, and only its states remember. Folders
+// are flash-linear-attention's.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

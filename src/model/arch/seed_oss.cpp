@@ -1,4 +1,4 @@
-// Seed-OSS: Llama with biases on q, k and v, rotated in halves.
+// Seed-OSS: Llama with biases on q, k and v; q and k are stored in halves.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

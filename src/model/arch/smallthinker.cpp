@@ -1,5 +1,5 @@
-// SmallThinker: experts with a ReLU, chosen by what a layer begins with; where there are windows, one layer in four,
-// the first of them, sees the whole context and does not rotate.
+// SmallThinker: experts with ReLU, chosen by the layer's input. In models with windows the first of every four layers
+// sees the whole context without a rotation.
 #include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
@@ -18,7 +18,7 @@ constexpr auto kSmallthinkerTensors =
            with_hf(kExpertUp, "model.layers.{}.block_sparse_moe.experts.{}.up.weight"),
            with_hf(kExpertDown, "model.layers.{}.block_sparse_moe.experts.{}.down.weight"));
 
-// Where it is false, experts are scored by sigmoids.
+// If it is false, experts are scored by sigmoids.
 constexpr std::string_view kSoftmaxFlag = "moe_primary_router_apply_softmax";
 
 Status read_smallthinker_score(const ConfigKeys& keys, ModelConfig& c) {

@@ -1,5 +1,5 @@
-// StableLM: LayerNorm with a gated ffn and partial rope; the 12B model has attention and ffn in parallel, and norms of
-// heads.
+// StableLM: LayerNorm with a gated ffn and partial rope; the 12B model has attention and ffn in parallel, and one norm
+// for each head.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 

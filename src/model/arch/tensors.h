@@ -1,5 +1,5 @@
-// Tensors that many families share, under the names that GGUF and Hugging Face give them, and lists of them: a family's
-// table joins these with its own.
+// Tensors that many families share, with their names in GGUF and Hugging Face, and lists of them, which a family's
+// table joins with its own tensors.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@ namespace realizar::tensors {
 inline constexpr auto kRequired = Need::kRequired;
 inline constexpr auto kOptional = Need::kOptional;
 
-// Matrices whose rows, or columns, devices divide among them.
+// Matrices whose rows or columns are divided among devices.
 constexpr TensorSpec by_rows(Role role, Dim rows, Dim cols, std::string_view gguf, std::string_view hf) {
   return {role, kRequired, Shard::kRows, rows, cols, gguf, hf};
 }
 constexpr TensorSpec by_cols(Role role, Dim rows, Dim cols, std::string_view gguf, std::string_view hf) {
   return {role, kRequired, Shard::kCols, rows, cols, gguf, hf};
 }
-// What devices do not divide among them.
+// Tensors that each device has whole.
 constexpr TensorSpec whole(Role role, Need need, Dim rows, Dim cols, std::string_view gguf, std::string_view hf) {
   return {role, need, Shard::kWhole, rows, cols, gguf, hf};
 }
@@ -30,12 +30,12 @@ constexpr TensorSpec vector(Role role, Dim rows, std::string_view gguf, std::str
 constexpr TensorSpec norm(Role role, std::string_view gguf, std::string_view hf) {
   return vector(role, Dim::kModel, gguf, hf);
 }
-// What Hugging Face's files may carry and the model does not need.
+// Tensors that folders may have and the model does not need.
 constexpr TensorSpec ignored(std::string_view hf) {
   return whole(Role::kIgnored, kOptional, Dim::kNone, Dim::kNone, "", hf);
 }
 
-// A tensor under other names, or in one format alone.
+// A tensor under other names, or in only one format.
 constexpr TensorSpec with_hf(TensorSpec tensor, std::string_view hf) {
   tensor.hf = hf;
   return tensor;
@@ -87,7 +87,7 @@ constexpr auto joined_lists(const List<kSizes>&... lists) {
   ((to = std::ranges::copy(lists, to).out), ...);
   return all;
 }
-// The tensors of all parts, each a tensor or a list, in their order.
+// The tensors of all parts in order; a part is a tensor or a list.
 template <class... Parts>
 constexpr auto joined(const Parts&... parts) {
   return joined_lists(as_list(parts)...);
@@ -95,7 +95,7 @@ constexpr auto joined(const Parts&... parts) {
 
 inline constexpr TensorSpec kEmbed =
     by_rows(Role::kEmbed, Dim::kVocab, Dim::kModel, "token_embd.weight", "model.embed_tokens.weight");
-// Absent: tied to the embedding.
+// If it is absent, the embedding is the head.
 inline constexpr TensorSpec kHead =
     optional(by_rows(Role::kHead, Dim::kVocab, Dim::kModel, "output.weight", "lm_head.weight"));
 inline constexpr TensorSpec kHeadBias = optional(vector(Role::kHeadBias, Dim::kVocab, "output.bias", "lm_head.bias"));
@@ -117,15 +117,15 @@ inline constexpr TensorSpec kFfnNorm =
     norm(Role::kFfnNorm, "blk.{}.ffn_norm.weight", "model.layers.{}.post_attention_layernorm.weight");
 inline constexpr TensorSpec kFfnNormBias =
     norm(Role::kFfnNormBias, "blk.{}.ffn_norm.bias", "model.layers.{}.post_attention_layernorm.bias");
-// The norms of layers with norms before and after each branch. In Hugging Face's names the "post_attention_layernorm"
-// is what it says; in those of layers with norms before the branches alone it stands before the ffn.
+// Norms of layers with norms before and after each branch. There Hugging Face's "post_attention_layernorm" follows
+// attention; in layers with norms only before the branches it precedes the ffn.
 inline constexpr TensorSpec kSandwichAttnPostNorm =
     norm(Role::kAttnPostNorm, "blk.{}.post_attention_norm.weight", "model.layers.{}.post_attention_layernorm.weight");
 inline constexpr TensorSpec kSandwichFfnNorm =
     norm(Role::kFfnNorm, "blk.{}.ffn_norm.weight", "model.layers.{}.pre_feedforward_layernorm.weight");
 inline constexpr TensorSpec kSandwichFfnPostNorm =
     norm(Role::kFfnPostNorm, "blk.{}.post_ffw_norm.weight", "model.layers.{}.post_feedforward_layernorm.weight");
-// The norms after the branches of encoders, and of Grok.
+// Norms after the branches of encoders, and of Grok.
 inline constexpr TensorSpec kAttnOutNorm = norm(Role::kAttnPostNorm, "blk.{}.attn_output_norm.weight", "");
 inline constexpr TensorSpec kAttnOutNormBias = norm(Role::kAttnPostNormBias, "blk.{}.attn_output_norm.bias", "");
 inline constexpr TensorSpec kLayerOutNorm = norm(Role::kFfnPostNorm, "blk.{}.layer_output_norm.weight", "");
@@ -155,7 +155,7 @@ inline constexpr TensorSpec kQNorm =
     vector(Role::kQNorm, Dim::kHead, "blk.{}.attn_q_norm.weight", "model.layers.{}.self_attn.q_norm.weight");
 inline constexpr TensorSpec kKNorm =
     vector(Role::kKNorm, Dim::kHead, "blk.{}.attn_k_norm.weight", "model.layers.{}.self_attn.k_norm.weight");
-// A norm for each head, and one over all of them.
+// One norm for each head, and one over all heads.
 constexpr TensorSpec head_norm(Role role, Dim heads, std::string_view gguf, std::string_view hf) {
   return whole(role, kOptional, heads, Dim::kHead, gguf, hf);
 }
@@ -168,7 +168,7 @@ inline constexpr auto kAttention = joined(kAttnNorm, kQkvo);
 inline constexpr auto kQkvBiases = joined(kBq, kBk, kBv);
 inline constexpr auto kQkNorms = joined(kQNorm, kKNorm);
 inline constexpr auto kQkRowNorms = joined(kQRowNorm, kKRowNorm);
-// Instead of q, k and v apart.
+// GGUF may have q, k and v fused.
 inline constexpr TensorSpec kGgufWqkv = optional(gguf_only(kWqkv));
 inline constexpr TensorSpec kGgufBqkv = optional(gguf_only(kBqkv));
 inline constexpr auto kGgufQkv = joined(kGgufWqkv, kGgufBqkv);
@@ -203,7 +203,7 @@ inline constexpr TensorSpec kExpertDown =
     by_cols(Role::kExpertDown, Dim::kModel, Dim::kExpertFf, "blk.{}.ffn_down_exps.weight",
             "model.layers.{}.mlp.experts.{}.down_proj.weight");
 inline constexpr auto kExperts = joined(kExpertGate, kExpertUp, kExpertDown);
-// The same under Mixtral's names.
+// Router and experts under Mixtral's names.
 inline constexpr TensorSpec kMixtralRouter = with_hf(kRouter, "model.layers.{}.block_sparse_moe.gate.weight");
 inline constexpr auto kMixtralExperts =
     joined(with_hf(kExpertGate, "model.layers.{}.block_sparse_moe.experts.{}.w1.weight"),
@@ -213,10 +213,10 @@ inline constexpr auto kMixtralExperts =
 constexpr TensorSpec fused_experts(std::string_view hf) {
   return by_rows(Role::kExpertGateUp, Dim::kExpertGateUp, Dim::kModel, "", hf);
 }
-// Experts are chosen by it besides their scores.
+// Added to the scores when experts are chosen.
 inline constexpr TensorSpec kChoiceBias = vector(Role::kChoiceBias, Dim::kExperts, "blk.{}.exp_probs_b.bias",
                                                  "model.layers.{}.mlp.gate.e_score_correction_bias");
-// The shared experts' under DeepSeek's names.
+// Shared experts under DeepSeek's names.
 constexpr TensorSpec shared_expert(Role role, std::string_view gguf, std::string_view hf) {
   return role == Role::kSharedDown ? by_cols(role, Dim::kModel, Dim::kSharedFf, gguf, hf)
                                    : by_rows(role, Dim::kSharedFf, Dim::kModel, gguf, hf);
@@ -228,7 +228,7 @@ inline constexpr TensorSpec kSharedUp =
 inline constexpr TensorSpec kSharedDown = shared_expert(Role::kSharedDown, "blk.{}.ffn_down_shexp.weight",
                                                         "model.layers.{}.mlp.shared_experts.down_proj.weight");
 inline constexpr auto kShared = joined(kSharedGate, kSharedUp, kSharedDown);
-// The same under Qwen's names, with the router that says how much of it a token takes.
+// The shared expert under Qwen's names, with the gate of its output.
 inline constexpr auto kQwenShared =
     joined(whole(Role::kSharedRouter, kRequired, Dim::kNone, Dim::kModel, "blk.{}.ffn_gate_inp_shexp.weight",
                  "model.layers.{}.mlp.shared_expert_gate.weight"),
@@ -236,7 +236,7 @@ inline constexpr auto kQwenShared =
            with_hf(kSharedUp, "model.layers.{}.mlp.shared_expert.up_proj.weight"),
            with_hf(kSharedDown, "model.layers.{}.mlp.shared_expert.down_proj.weight"));
 
-// Multi-head latent attention, which devices do not share: all read the same latents.
+// Multi-head latent attention. Each device has it whole, since all heads read the same latents.
 inline constexpr TensorSpec kLatentWq = whole(Role::kWq, kRequired, Dim::kQ, Dim::kModel, "blk.{}.attn_q.weight",
                                               "model.layers.{}.self_attn.q_proj.weight");
 inline constexpr TensorSpec kWqA = whole(Role::kWqA, kRequired, Dim::kQRank, Dim::kModel, "blk.{}.attn_q_a.weight",
@@ -254,12 +254,12 @@ inline constexpr TensorSpec kLatentKv = whole(Role::kLatentKv, kRequired, Dim::k
                                               "blk.{}.attn_kv_b.weight", "model.layers.{}.self_attn.kv_b_proj.weight");
 inline constexpr TensorSpec kLatentWo = whole(Role::kWo, kRequired, Dim::kModel, Dim::kAttended,
                                               "blk.{}.attn_output.weight", "model.layers.{}.self_attn.o_proj.weight");
-// In GGUF also as a stack each, of keys and of values.
+// GGUF may have one stack each for keys and values.
 inline constexpr auto kLatentKAndV = joined(
     optional(kLatentKv), whole(Role::kLatentK, kRequired, Dim::kLatent, Dim::kNope, "blk.{}.attn_k_b.weight", ""),
     whole(Role::kLatentV, kRequired, Dim::kValue, Dim::kLatent, "blk.{}.attn_v_b.weight", ""));
 
-// The layers' own table of Gemma 3n and 4, what is made of the embedding beside it, and what takes both into a layer.
+// Per-layer embeddings (Gemma 3n and 4): the table, the embedding's projection, and each layer's input projections.
 inline constexpr auto kLayerTables =
     joined(by_rows(Role::kLayerTable, Dim::kLayerVocab, Dim::kLayerInputs, "per_layer_token_embd.weight",
                    "model.embed_tokens_per_layer.weight"),
@@ -296,14 +296,14 @@ inline constexpr TensorSpec kMamba2Out = whole(Role::kSsmOut, kRequired, Dim::kM
 inline constexpr auto kMamba2Parts = joined(kMamba2In, kMamba2Conv, kMamba2ConvBias, kMamba2DtBias, kMamba2A, kMamba2D);
 inline constexpr auto kMamba2Mixer = joined(kMamba2Parts, kMamba2Norm, kHfMamba2Norm, kMamba2Out);
 
-// What a file may carry and the program computes itself, or what llama.cpp and transformers keep as buffers.
+// Factors of the rotation, and a buffer of transformers.
 inline constexpr TensorSpec kRopeFactors = optional(vector(Role::kRopeFactors, Dim::kHalfRot, "rope_freqs.weight", ""));
 inline constexpr auto kLongRopeFactors =
     optional(joined(vector(Role::kRopeShort, Dim::kHalfRot, "rope_factors_short.weight", ""),
                     vector(Role::kRopeLong, Dim::kHalfRot, "rope_factors_long.weight", "")));
 inline constexpr TensorSpec kInvFreqBuffer = ignored("model.layers.{}.self_attn.rotary_emb.inv_freq");
 
-// The names in GPT-2's config.json, which many models of others have taken over.
+// Names of GPT-2's config.json, which many other models use.
 constexpr HfKeys gpt2_keys() {
   return {.d_model = "n_embd",
           .n_layers = "n_layer",

@@ -9,7 +9,7 @@
 namespace realizar {
 namespace {
 
-// transformers, Lfm2Config and Lfm2MLP: an older name of the width, and what becomes of it unless the file says no.
+// transformers, Lfm2Config and Lfm2MLP: the width has an older name, and is adjusted unless the file says no.
 Result<uint32_t> read_adjusted_d_ff(const ConfigKeys& keys, uint32_t d_ff) {
   const Metadata& metadata = keys.file().metadata();
   RZ_TRY(const auto older, keys.optional_int("", "block_ff_dim", 1, kMaxWidth));

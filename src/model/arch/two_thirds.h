@@ -1,4 +1,4 @@
-// Widths of ffns of which config.json may ask for two thirds, in multiples of a number (LFM2, Refact).
+// Ffn widths that config.json may reduce to two thirds, rounded to a multiple (LFM2, Refact).
 #pragma once
 
 #include "model/arch/arch_spec.h"
