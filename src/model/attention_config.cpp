@@ -135,15 +135,6 @@ Result<LatentAttentionConfig> read_latents(const ConfigKeys& keys, const ModelCo
   return a;
 }
 
-// Whether q.k is divided by head_dim, not by its root: GGUF does not say it of the family, whose folders do.
-Result<bool> read_divides_by_head_dim(const ConfigKeys& keys) {
-  const HfKeys& hf = keys.spec().hf_keys;
-  if (keys.is_gguf() || hf.by_head_dim.empty()) return !hf.by_head_dim.empty();
-  RZ_TRY(const auto given, keys.file().metadata().get_bool(hf.by_head_dim));
-  RZ_TRY(const auto older, keys.file().metadata().get_bool(hf.older_by_head_dim));
-  return given.value_or(older.value_or(false));
-}
-
 // Its steps are as long as the file says, or as the context before it was stretched.
 template <class Attention>
 Status read_temperature(const ConfigKeys& keys, const ModelConfig& c, Attention& attention) {
@@ -163,8 +154,7 @@ Status read_attention_scales(const ConfigKeys& keys, const ModelConfig& c, Atten
   attention.clip = clip.value_or(0);
   RZ_TRY(const auto attn_scale, read_scale(keys, c, keys.spec().attn_scale));
   RZ_TRY(const auto attn_dims, keys.optional_positive("", keys.spec().hf_keys.attn_dims));
-  RZ_TRY(const bool by_head_dim, read_divides_by_head_dim(keys));
-  const double divisor = by_head_dim ? attention.head_dim : std::sqrt(attn_dims.value_or(attention.head_dim));
+  const double divisor = std::sqrt(attn_dims.value_or(attention.head_dim));
   attention.scale = attn_scale.value_or(static_cast<float>(1 / divisor));
   const ArchSpec& spec = keys.spec();
   RZ_TRY(const auto alibi, read_scale(keys, c, spec.alibi));

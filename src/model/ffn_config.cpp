@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "base/try.h"
@@ -265,49 +264,6 @@ Result<FfnConfig> read_dense_ffn(const ConfigKeys& keys, const ModelConfig& c) {
   return FfnConfig(GatedConfig{.d_ff = c.d_ff, .activation = activation});
 }
 
-double softplus(double x) {
-  return std::log1p(std::exp(-std::fabs(x))) + std::max(x, 0.0);
-}
-
-// A number of the activation: GGUF has a key, with one for all layers or a list, and Hugging Face tensors of one
-// number.
-Result<float> read_xielu_number(const ConfigKeys& keys, std::string_view key, Role role, uint32_t layer,
-                                uint32_t n_layers) {
-  const Metadata& metadata = keys.file().metadata();
-  std::optional<double> number;
-  if (!keys.is_gguf()) {
-    RZ_TRY(const auto stored, read_number(keys, role, layer));
-    if (stored) number = *stored;
-  } else if (const MetaValue* value = metadata.find(key);
-             value != nullptr && std::holds_alternative<MetaArray>(*value)) {
-    RZ_TRY(const auto list, metadata.get_doubles(key));
-    const std::vector<double> numbers = list.value_or(std::vector<double>());
-    if (numbers.size() != n_layers) {
-      return out_of_range(keys.file(), key, fmt::format("{} entries", n_layers), std::to_string(numbers.size()));
-    }
-    number = numbers[layer];
-  } else {
-    RZ_TRY(number, metadata.get_double(key));
-  }
-  if (number && std::isfinite(static_cast<float>(*number))) return static_cast<float>(*number);
-  return out_of_range(keys.file(), key, "a finite number", number ? fmt::format("{}", *number) : "nothing");
-}
-
-// transformers, XIELUActivation: the slopes are kept before their softplus.
-Status read_xielu(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) {
-  const auto n_layers = static_cast<uint32_t>(ffns.size());
-  for (uint32_t i = 0; i < n_layers; ++i) {
-    auto* plain = std::get_if<PlainConfig>(&ffns[i]);
-    if (plain == nullptr || plain->activation != Activation::kXielu) continue;
-    RZ_TRY(const float alpha_p, read_xielu_number(keys, "xielu.alpha_p", Role::kXieluAlphaP, i, n_layers));
-    RZ_TRY(const float alpha_n, read_xielu_number(keys, "xielu.alpha_n", Role::kXieluAlphaN, i, n_layers));
-    RZ_TRY(const float beta, read_xielu_number(keys, "xielu.beta", Role::kXieluBeta, i, n_layers));
-    RZ_TRY(const float eps, read_xielu_number(keys, "xielu.eps", Role::kXieluEps, i, n_layers));
-    plain->xielu = {static_cast<float>(softplus(alpha_p)), static_cast<float>(beta + softplus(alpha_n)), beta, eps};
-  }
-  return {};
-}
-
 // Gated ffns may be of different widths.
 Status read_unlike_widths(const ConfigKeys& keys, std::vector<FfnConfig>& ffns) {
   const std::string_view hf = keys.spec().hf_keys.d_ff;
@@ -335,7 +291,6 @@ Result<std::vector<FfnConfig>> read_ffns(const ConfigKeys& keys, const ModelConf
   RZ_TRY(const FfnConfig dense, read_dense_ffn(keys, c));
   std::vector<FfnConfig> ffns(c.n_layers, dense);
   RZ_CHECK_OK(read_unlike_widths(keys, ffns));
-  RZ_CHECK_OK(read_xielu(keys, ffns));
   if (spec.moe == MoeRule::kNone) return ffns;
   RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
   if (n_experts == 0) {

@@ -193,7 +193,6 @@ class HfConfigWriter final : private KeyTeller {
     const double plain = 1 / std::sqrt(double{1} * a.head_dim);
     const bool is_plain = std::abs(a.scale - plain) <= 1e-6 * plain;
     if (!spec_.attn_scale.hf.empty()) add_scale(spec_.attn_scale, a.scale, 0);
-    if (!hf_.by_head_dim.empty()) set(hf_.by_head_dim, std::abs(a.scale - plain * plain) <= 1e-6 * plain * plain);
     if (!hf_.attn_dims.empty()) set(hf_.attn_dims, is_plain ? Json(a.head_dim) : Json(1 / (double{a.scale} * a.scale)));
     if (a.clip > 0) add_scale(spec_.clip, a.clip, 0);
     if (a.alibi > 0) add_scale(spec_.alibi, a.alibi, 0);

@@ -282,8 +282,8 @@ enum class WindowRule : uint8_t { kNone, kByInterval, kFullFirst, kFromLayer, kE
 
 // Storage of matrices in folders. kPlain: all as [out, in]. kTransposed: all except tables and the head as [in, out]
 // (Conv1D). kTransposedExperts: unquantized stacks of experts as [n_experts, in, out]. kPairedExperts: likewise, with
-// columns of gate and up interleaved. kFlatExperts: a layer's experts stacked by rows in one matrix, w_down as [in,
-// out].
+// columns of gate and up interleaved. kFlatExperts: a layer's experts below each other in one matrix, with w_down as
+// [in, out].
 enum class HfForm : uint8_t { kPlain, kTransposed, kTransposedExperts, kPairedExperts, kFlatExperts };
 
 // The names of config.json's keys that differ between families. "": the family has none.
@@ -312,8 +312,6 @@ struct HfKeys {
   uint32_t d_ff_factor = 0;          // multiple of d_model if the file gives no d_ff; 0: it must
   uint32_t n_skipped_positions = 0;  // positions of n_ctx and of the position table before a text's first one
   std::optional<Activation> default_activation = {};  // if the file names none; nothing: the family's
-  // If one of these is true, q.k is divided by head_dim instead of its root.
-  std::string_view by_head_dim = "", older_by_head_dim = "";
 };
 
 // The names of the keys of recurrent layers.
@@ -338,11 +336,11 @@ struct ScaleKey {
   float gguf_otherwise = 1, hf_otherwise = 1;     // config.json's number, by its rule, if the file gives none
 };
 
-// A factor that no file gives.
-constexpr ScaleKey always(float factor, ScaleRule rule = ScaleRule::kAsIs) {
-  return {.hf_rule = rule, .gguf_otherwise = factor, .hf_otherwise = factor};
+// Factors that no file gives.
+constexpr ScaleKey always(float factor) {
+  return {.gguf_otherwise = factor, .hf_otherwise = factor};
 }
-inline constexpr ScaleKey kRootOfWidth = always(1, ScaleRule::kTimesRootOfWidth);
+inline constexpr ScaleKey kRootOfWidth{.hf_rule = ScaleRule::kTimesRootOfWidth};
 
 // A number for files that lack it, by its name in one of the formats.
 struct Default {

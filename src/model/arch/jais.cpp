@@ -1,7 +1,11 @@
 // Jais (1): LayerNorm and SwiGLU with biases, ALiBi, and q.k divided by head_dim. Its folders have factors on the
 // embeddings and the logits, which GGUF folds into the matrices.
+#include <cmath>
+
+#include "base/try.h"
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
+#include "model/config_reader.h"
 
 namespace realizar {
 namespace {
@@ -33,9 +37,24 @@ constexpr HfKeys jais_hf_keys() {
   keys.activation = "";
   keys.head_dim = "";
   keys.d_ff_factor = 0;
-  keys.by_head_dim = "mup_scale_qk_dot_by_d";
-  keys.older_by_head_dim = "scale_qk_dot_by_d";
   return keys;
+}
+
+constexpr std::string_view kJaisByHeadDim = "mup_scale_qk_dot_by_d", kJaisOlderByHeadDim = "scale_qk_dot_by_d";
+
+// Folders say whether q.k is divided by head_dim instead of its root; in GGUF it always is.
+Status read_jais_divisor(const ConfigKeys& keys, ModelConfig& c) {
+  const Metadata& metadata = keys.file().metadata();
+  RZ_TRY(const auto given, metadata.get_bool(kJaisByHeadDim));
+  RZ_TRY(const auto older, metadata.get_bool(kJaisOlderByHeadDim));
+  if (!keys.is_gguf() && !given.value_or(older.value_or(false))) return {};
+  change_each<AttentionConfig>(c, [](AttentionConfig& own) { own.scale = static_cast<float>(1.0 / own.head_dim); });
+  return {};
+}
+
+void tell_jais_divisor(const ModelConfig& c, KeyTeller& keys) {
+  const auto& own = std::get<AttentionConfig>(c.layers.front().mixer);
+  keys.set("", kJaisByHeadDim, std::abs(own.scale * static_cast<float>(own.head_dim) - 1) <= 1e-6f);
 }
 
 }  // namespace
@@ -50,6 +69,8 @@ const ArchSpec kJais{
     .alibi = {.gguf = "attention.max_alibi_bias", .hf = "max_alibi_bias", .hf_otherwise = 8},
     .hf_numbers = kJaisHfNumbers,
     .hf_form = HfForm::kTransposed,
-    .hf_keys = jais_hf_keys()};
+    .hf_keys = jais_hf_keys(),
+    .adjust = read_jais_divisor,
+    .tell = tell_jais_divisor};
 
 }  // namespace realizar
