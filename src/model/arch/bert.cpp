@@ -69,51 +69,41 @@ constexpr auto kFlashTensors =
 
 constexpr HfFlag kBertHfFlags[] = {{"is_decoder", false}};
 constexpr HfKeys kBertHfKeys{.n_kv_heads = "", .norm_eps = "layer_norm_eps", .window = "", .head_dim = ""};
-constexpr HfKeys roberta_keys() {
-  HfKeys keys = kBertHfKeys;
-  keys.n_skipped_positions = 2;
-  return keys;
+
+constexpr ArchSpec kBertRow{.name = "bert",
+                            .hf_classes = kBertHfClasses,
+                            .tensors = kBertTensors,
+                            .norm = NormKind::kLayer,
+                            .norm_place = NormPlace::kOfStream,
+                            .ffn = FfnKind::kPlain,
+                            .activation = Activation::kGeluErf,
+                            .sees_later = true,
+                            .hf_flags = kBertHfFlags,
+                            .hf_left_out = "cls.",
+                            .hf_keys = kBertHfKeys};
+
+// Only for folders: GGUF uses BERT's name, and its position table starts at the first position.
+constexpr ArchSpec xlm_roberta() {
+  ArchSpec spec = kBertRow;
+  spec.name = "xlm-roberta";
+  spec.hf_classes = kRobertaClasses;
+  spec.hf_left_out = "lm_head.";
+  spec.hf_keys.n_skipped_positions = 2;
+  return spec;
+}
+
+constexpr ArchSpec flash_roberta() {
+  ArchSpec spec = xlm_roberta();
+  spec.name = "xlm-roberta-flash";
+  spec.tensors = kFlashTensors;
+  spec.marker = {.hf = "roberta.encoder.layers.0.mixer.Wqkv.weight"};
+  return spec;
 }
 
 }  // namespace
 
-const ArchSpec kBert{.name = "bert",
-                     .hf_classes = kBertHfClasses,
-                     .tensors = kBertTensors,
-                     .norm = NormKind::kLayer,
-                     .norm_place = NormPlace::kOfStream,
-                     .ffn = FfnKind::kPlain,
-                     .activation = Activation::kGeluErf,
-                     .sees_later = true,
-                     .hf_flags = kBertHfFlags,
-                     .hf_left_out = "cls.",
-                     .hf_keys = kBertHfKeys};
-
-// Only for folders: GGUF uses BERT's name, and its position table starts at the first position.
-const ArchSpec kXlmRoberta{.name = "xlm-roberta",
-                           .hf_classes = kRobertaClasses,
-                           .tensors = kBertTensors,
-                           .norm = NormKind::kLayer,
-                           .norm_place = NormPlace::kOfStream,
-                           .ffn = FfnKind::kPlain,
-                           .activation = Activation::kGeluErf,
-                           .sees_later = true,
-                           .hf_flags = kBertHfFlags,
-                           .hf_left_out = "lm_head.",
-                           .hf_keys = roberta_keys()};
-
-// Likewise, with other names in folders.
-const ArchSpec kFlashRoberta{.name = "xlm-roberta-flash",
-                             .hf_classes = kRobertaClasses,
-                             .tensors = kFlashTensors,
-                             .norm = NormKind::kLayer,
-                             .norm_place = NormPlace::kOfStream,
-                             .ffn = FfnKind::kPlain,
-                             .activation = Activation::kGeluErf,
-                             .sees_later = true,
-                             .hf_flags = kBertHfFlags,
-                             .hf_left_out = "lm_head.",
-                             .hf_keys = roberta_keys(),
-                             .marker = {.hf = "roberta.encoder.layers.0.mixer.Wqkv.weight"}};
+const ArchSpec kBert = kBertRow;
+const ArchSpec kXlmRoberta = xlm_roberta();
+const ArchSpec kFlashRoberta = flash_roberta();
 
 }  // namespace realizar

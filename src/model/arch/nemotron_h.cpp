@@ -145,37 +145,38 @@ void tell_nemotron_h(const ModelConfig& c, KeyTeller& keys) {
   keys.set("", kNemotronHPattern, std::move(pattern));
 }
 
+constexpr ArchSpec kNemotronHRow{.name = "nemotron_h",
+                                 .hf_classes = kNemotronHHfClasses,
+                                 .tensors = kNemotronHTensors,
+                                 .norm_place = NormPlace::kParallel,
+                                 .recurrent = MixerKind::kMamba2,
+                                 .ffn = FfnKind::kPlain,
+                                 .activation = Activation::kReluSquared,
+                                 .nope_interval = 1,
+                                 .moe = MoeRule::kIfConfigured,
+                                 .defaults = kNemotronHDefaults,
+                                 .hf_flags = kNemotronHHfFlags,
+                                 .hf_left_out = "mtp.",
+                                 .routing = {.score = RouteScore::kSigmoid, .hf_renormalize = true},
+                                 .hf_keys = kNemotronHHfKeys,
+                                 .hf_ssm_keys = kNemotronHHfSsmKeys,
+                                 .adjust = adjust_nemotron_h,
+                                 .tell = tell_nemotron_h};
+
+// Only for GGUF: folders of both kinds have the same class.
+constexpr ArchSpec nemotron_h_moe() {
+  ArchSpec spec = kNemotronHRow;
+  spec.name = "nemotron_h_moe";
+  spec.hf_classes = {};
+  spec.tensors = kNemotronHMoeTensors;
+  spec.moe = MoeRule::kAlways;
+  spec.routing.renormalize = false;
+  return spec;
+}
+
 }  // namespace
 
-const ArchSpec kNemotronH{.name = "nemotron_h",
-                          .hf_classes = kNemotronHHfClasses,
-                          .tensors = kNemotronHTensors,
-                          .norm_place = NormPlace::kParallel,
-                          .recurrent = MixerKind::kMamba2,
-                          .ffn = FfnKind::kPlain,
-                          .activation = Activation::kReluSquared,
-                          .nope_interval = 1,
-                          .moe = MoeRule::kIfConfigured,
-                          .defaults = kNemotronHDefaults,
-                          .hf_flags = kNemotronHHfFlags,
-                          .hf_left_out = "mtp.",
-                          .routing = {.score = RouteScore::kSigmoid, .hf_renormalize = true},
-                          .hf_keys = kNemotronHHfKeys,
-                          .hf_ssm_keys = kNemotronHHfSsmKeys,
-                          .adjust = adjust_nemotron_h,
-                          .tell = tell_nemotron_h};
-
-const ArchSpec kNemotronHMoe{.name = "nemotron_h_moe",
-                             .hf_classes = {},
-                             .tensors = kNemotronHMoeTensors,
-                             .norm_place = NormPlace::kParallel,
-                             .recurrent = MixerKind::kMamba2,
-                             .ffn = FfnKind::kPlain,
-                             .activation = Activation::kReluSquared,
-                             .nope_interval = 1,
-                             .moe = MoeRule::kAlways,
-                             .defaults = kNemotronHDefaults,
-                             .routing = {.score = RouteScore::kSigmoid, .renormalize = false},
-                             .adjust = adjust_nemotron_h};
+const ArchSpec kNemotronH = kNemotronHRow;
+const ArchSpec kNemotronHMoe = nemotron_h_moe();
 
 }  // namespace realizar

@@ -74,49 +74,44 @@ constexpr HfKeys kQwen35MoeHfKeys{.d_ff = "moe_intermediate_size",
 constexpr Default kQwenNextDefaults[] = {
     {.gguf = "full_attention_interval", .hf = "full_attention_interval", .value = 4}};
 
+constexpr ArchSpec kQwen35Row{.name = "qwen35",
+                              .hf_classes = kQwen35Classes,
+                              .tensors = kQwen35Tensors,
+                              .recurrent = MixerKind::kDeltaNet,
+                              .gguf_key_heads_in_turn = true,
+                              .qk_norm = QkNorm::kHead,
+                              .hf_norm_plus_one = true,
+                              .hf_rope_share = 0.25,
+                              .defaults = kQwenNextDefaults,
+                              .hf_flags = kQwenNextHfFlags,
+                              .hf_left_out = "mtp.",
+                              .hf_keys = {.layer_kinds = "layer_types"},
+                              .hf_ssm_keys = kQwenNextHfSsmKeys};
+
+constexpr ArchSpec qwen35_moe() {
+  ArchSpec spec = kQwen35Row;
+  spec.name = "qwen35moe";
+  spec.hf_classes = kQwen35MoeClasses;
+  spec.tensors = kQwen35MoeTensors;
+  spec.moe = MoeRule::kAlways;
+  spec.hf_keys = kQwen35MoeHfKeys;
+  return spec;
+}
+
+constexpr ArchSpec qwen3_next() {
+  ArchSpec spec = qwen35_moe();
+  spec.name = "qwen3next";
+  spec.hf_classes = kQwen3NextClasses;
+  spec.tensors = kQwen3NextTensors;
+  spec.gguf_key_heads_in_turn = false;
+  spec.hf_keys = kQwenNextHfKeys;
+  return spec;
+}
+
 }  // namespace
 
-const ArchSpec kQwen3Next{.name = "qwen3next",
-                          .hf_classes = kQwen3NextClasses,
-                          .tensors = kQwen3NextTensors,
-                          .recurrent = MixerKind::kDeltaNet,
-                          .qk_norm = QkNorm::kHead,
-                          .hf_norm_plus_one = true,
-                          .hf_rope_share = 0.25,
-                          .moe = MoeRule::kAlways,
-                          .defaults = kQwenNextDefaults,
-                          .hf_flags = kQwenNextHfFlags,
-                          .hf_left_out = "mtp.",
-                          .hf_keys = kQwenNextHfKeys,
-                          .hf_ssm_keys = kQwenNextHfSsmKeys};
-
-const ArchSpec kQwen35{.name = "qwen35",
-                       .hf_classes = kQwen35Classes,
-                       .tensors = kQwen35Tensors,
-                       .recurrent = MixerKind::kDeltaNet,
-                       .gguf_key_heads_in_turn = true,
-                       .qk_norm = QkNorm::kHead,
-                       .hf_norm_plus_one = true,
-                       .hf_rope_share = 0.25,
-                       .defaults = kQwenNextDefaults,
-                       .hf_flags = kQwenNextHfFlags,
-                       .hf_left_out = "mtp.",
-                       .hf_keys = {.layer_kinds = "layer_types"},
-                       .hf_ssm_keys = kQwenNextHfSsmKeys};
-
-const ArchSpec kQwen35Moe{.name = "qwen35moe",
-                          .hf_classes = kQwen35MoeClasses,
-                          .tensors = kQwen35MoeTensors,
-                          .recurrent = MixerKind::kDeltaNet,
-                          .gguf_key_heads_in_turn = true,
-                          .qk_norm = QkNorm::kHead,
-                          .hf_norm_plus_one = true,
-                          .hf_rope_share = 0.25,
-                          .moe = MoeRule::kAlways,
-                          .defaults = kQwenNextDefaults,
-                          .hf_flags = kQwenNextHfFlags,
-                          .hf_left_out = "mtp.",
-                          .hf_keys = kQwen35MoeHfKeys,
-                          .hf_ssm_keys = kQwenNextHfSsmKeys};
+const ArchSpec kQwen3Next = qwen3_next();
+const ArchSpec kQwen35 = kQwen35Row;
+const ArchSpec kQwen35Moe = qwen35_moe();
 
 }  // namespace realizar
