@@ -46,7 +46,7 @@ engine::EngineOptions options_for(const ModelConfig& config) {
           .max_seqs = 4,
           .block_tokens = 16,
           .kv_type = KvType::kF32,
-          .whole_prompts = config.sees_later};
+          .whole_prompts = config.is_bidirectional};
 }
 
 // An engine over a model with room for adapters.
@@ -121,7 +121,7 @@ TEST_P(AdaptedArchitectures, GiveTheLogitsOfMergedWeights) {
   const auto file = tiny.open();
   ASSERT_TRUE(file.ok()) << file.error().message;
   const ModelConfig config = *read_config(*file);
-  if (config.sees_later || config.n_labels > 0) GTEST_SKIP() << "gives no logits of tokens";
+  if (config.is_bidirectional || config.n_labels > 0) GTEST_SKIP() << "gives no logits of tokens";
   const Folder folder;
   Adapted adapted(*file, make_reference_backend());
   const MadeAdapter made = adapter_for(adapted.model());

@@ -361,7 +361,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   engine_options.kv_type = static_cast<KvType>(options.cache.type);
   engine_options.choose_on_host = options.gpu.chooser == Chooser::kHost;
   engine_options.n_ctx = std::min(config.n_ctx, max_positions);
-  engine_options.whole_prompts = config.sees_later;
+  engine_options.whole_prompts = config.is_bidirectional;
   if (options.batch.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
   if (options.batch.max_tokens < 1) {
     return invalid_argument("max_batch_tokens: expected 1 or more, actual 0", "max_batch_tokens");
@@ -382,7 +382,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
                                  ? options.cache.n_tokens
                                  : static_cast<uint32_t>(std::min<uint64_t>(n_positions, UINT32_MAX));
   // An encoder keeps nothing from one step to the next.
-  if (config.sees_later && options.cache.n_tokens == 0) {
+  if (config.is_bidirectional && options.cache.n_tokens == 0) {
     const uint64_t n_rows = engine::limits_for(engine_options).max_rows;
     const uint64_t n_begun = uint64_t{engine_options.max_seqs} * engine_options.block_tokens;
     engine_options.kv_tokens = static_cast<uint32_t>(std::min<uint64_t>(n_rows + n_begun, UINT32_MAX));

@@ -246,9 +246,9 @@ struct LatentStoreOp {
 // s = scale * q.k - slopes[h] * |pos - p| (where there are slopes: ALiBi); softcap * tanh(s / softcap) where softcap >
 // 0; softmax over positions p with p <= pos and (window == 0 or pos - p < window), and over sinks[h] where there are
 // sinks, which have no value; out = sum of weights * v. Query head h reads KV head h / (n_heads / n_kv_heads). Where
-// latent_dim > 0 the cache has keys alone, and the value of a key is its first latent_dim numbers. Where `sees_later`,
-// p goes on to the last position of the step's rows of the sequence (or p - pos < window); there are no decode rows
-// then.
+// latent_dim > 0 the cache has keys alone, and the value of a key is its first latent_dim numbers. If
+// `is_bidirectional`, p ranges up to the last position of the step's rows of the sequence (or p - pos < window); there
+// are no decode rows then.
 struct AttentionOp {
   static constexpr const char* kName = "attention";
 
@@ -259,10 +259,10 @@ struct AttentionOp {
   float scale;
   float softcap = 0.0f;
   uint32_t window = 0;
-  bool is_chunked = false;      // the window begins anew at each of its multiples
-  bool sees_later = false;      // rows of the same sequence and step; not with is_chunked
-  WeightId sinks = kNoWeight;   // vector [n_heads]
-  WeightId slopes = kNoWeight;  // vector [n_heads]
+  bool is_chunked = false;        // the window begins anew at each of its multiples
+  bool is_bidirectional = false;  // rows of the same sequence and step; not with is_chunked
+  WeightId sinks = kNoWeight;     // vector [n_heads]
+  WeightId slopes = kNoWeight;    // vector [n_heads]
   uint32_t latent_dim = 0;
 
   constexpr uint32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
@@ -274,7 +274,7 @@ struct AttentionOp {
   }
   // The position after the last one that it sees, of a sequence that the step leaves n_positions of.
   constexpr uint32_t end_seen(uint32_t pos, uint32_t n_positions) const {
-    if (!sees_later) return pos + 1;
+    if (!is_bidirectional) return pos + 1;
     return window == 0 || n_positions - pos < window ? n_positions : pos + window;
   }
 
@@ -291,7 +291,7 @@ struct AttentionOp {
     v.trait("softcap", softcap, 0.0f);
     v.trait("window", window, 0u);
     v.trait("is_chunked", is_chunked, false);
-    v.trait("sees_later", sees_later, false);
+    v.trait("sees_later", is_bidirectional, false);
     v.trait("latent_dim", latent_dim, 0u);
   }
   bool operator==(const AttentionOp&) const = default;

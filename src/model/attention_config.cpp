@@ -60,7 +60,7 @@ Result<AttentionConfig> read_heads(const ConfigKeys& keys, const ModelConfig& c)
   AttentionConfig a;
   const bool lacks_norms = is_optional(keys.spec(), Role::kQNorm) && !has_role(keys, Role::kQNorm);
   a.qk_norm = lacks_norms ? QkNorm::kNone : keys.spec().qk_norm;
-  a.sees_later = keys.spec().sees_later;
+  a.is_bidirectional = keys.spec().is_bidirectional;
   a.has_sinks = knows_role(keys.spec(), Role::kSinks);
   if (!keys.is_gguf()) a.qkv_rows = keys.spec().hf_qkv_rows;
   a.has_gate = has_gate(keys.spec());

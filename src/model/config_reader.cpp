@@ -137,11 +137,11 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
                                      *value, keys.spec().name),
                          std::string(number.key));
     }
-    constexpr std::string_view kBothWays = "use_bidirectional_attention";
-    RZ_TRY(const auto both_ways, keys.file().metadata().get_bool(kBothWays));
-    if (!both_ways.value_or(false) || keys.spec().sees_later) return {};
-    return unsupported(fmt::format("{}: {} = true is not supported", keys.file().path().string(), kBothWays),
-                       std::string(kBothWays));
+    constexpr std::string_view kBidirectional = "use_bidirectional_attention";
+    RZ_TRY(const auto is_bidirectional, keys.file().metadata().get_bool(kBidirectional));
+    if (!is_bidirectional.value_or(false) || keys.spec().is_bidirectional) return {};
+    return unsupported(fmt::format("{}: {} = true is not supported", keys.file().path().string(), kBidirectional),
+                       std::string(kBidirectional));
   }
   struct Neutral {
     std::string_view key;
@@ -185,7 +185,7 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
   }
   for (const std::string_view name : {"attention.causal", "expert_weights_norm"}) {
     if (with_experts && name == "expert_weights_norm") continue;
-    if (keys.spec().sees_later && name == "attention.causal") continue;
+    if (keys.spec().is_bidirectional && name == "attention.causal") continue;
     const std::string key = keys.key(name, "");
     RZ_TRY(const auto value, keys.file().metadata().get_bool(key));
     if (value.value_or(true)) continue;
@@ -359,7 +359,7 @@ Result<bool> are_equal(const ModelFile& file, const TensorInfo& a, const TensorI
 
 // A folder of the bare class ("MistralModel") without a head, where nothing says that the embedding is one.
 bool lacks_head(const ConfigKeys& keys) {
-  if (keys.is_gguf() || keys.spec().sees_later || !is_bare_class(keys.file(), keys.spec())) return false;
+  if (keys.is_gguf() || keys.spec().is_bidirectional || !is_bare_class(keys.file(), keys.spec())) return false;
   std::string_view name;
   if (find_tensor_of(keys, Role::kHead, name) != nullptr) return false;
   const auto said = keys.file().metadata().get_bool("tie_word_embeddings");
@@ -370,7 +370,7 @@ bool lacks_head(const ConfigKeys& keys) {
 // was trained on its own, and the file's word is wrong. Where config.json is silent, the file decides. An encoder has
 // none.
 Result<bool> read_is_head_tied(const ConfigKeys& keys) {
-  if (keys.spec().sees_later) return false;
+  if (keys.spec().is_bidirectional) return false;
   std::optional<bool> said;
   if (!keys.is_gguf()) {
     RZ_TRY(said, keys.file().metadata().get_bool("tie_word_embeddings"));
@@ -472,7 +472,7 @@ Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys) {
 std::string untied_head_note(const ModelFile& file, const ModelConfig& config) {
   if (file.format() == FileFormat::kGguf || config.is_head_tied) return "";
   const auto said = file.metadata().get_bool("tie_word_embeddings");
-  if (!said.ok() || !said->value_or(false) || config.sees_later) return "";
+  if (!said.ok() || !said->value_or(false) || config.is_bidirectional) return "";
   return "config.json says tie_word_embeddings, but the head in the file differs from the embeddings and is used";
 }
 

@@ -106,16 +106,16 @@ uint64_t hash_of(const TensorInfo& tensor, uint64_t previous) {
 
 uint64_t hash_of(const ModelConfig& config) {
   const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, n_ctx, layers, ropes, norm, norm_eps,
-               learned_positions, is_head_tied, has_unit_head, lacks_head, pooling, sees_later, n_types, n_labels,
+               learned_positions, is_head_tied, has_unit_head, lacks_head, pooling, is_bidirectional, n_types, n_labels,
                n_dense, embed_scale, residual_scale, logit_scale, final_softcap, layer_table, altup, n_layers_each] =
       config;
   const auto& [d_layer_input, n_layer_vocab] = layer_table;
   const auto& [n_streams, laurel_rank] = altup;
   Hash hash(0);
   hash.add_all(arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, norm, norm_eps, learned_positions,
-               is_head_tied, has_unit_head, lacks_head, pooling, sees_later, n_types, n_labels, n_dense, embed_scale,
-               residual_scale, logit_scale, final_softcap, d_layer_input, n_layer_vocab, n_streams, laurel_rank,
-               n_layers_each);
+               is_head_tied, has_unit_head, lacks_head, pooling, is_bidirectional, n_types, n_labels, n_dense,
+               embed_scale, residual_scale, logit_scale, final_softcap, d_layer_input, n_layer_vocab, n_streams,
+               laurel_rank, n_layers_each);
   for (const LayerConfig& layer : layers) add(hash, layer);
   for (const RopeConfig& rope : ropes) add(hash, rope);
   return hash.value();

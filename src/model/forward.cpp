@@ -82,7 +82,7 @@ ActId add_hidden(Program& program, const ModelConfig& c, const Weights& w, const
   } else {
     program.add(SelectRowsOp{.out = hidden, .in = acts.stream});
   }
-  if (w.final_norm == kNoWeight && c.sees_later) return hidden;
+  if (w.final_norm == kNoWeight && c.is_bidirectional) return hidden;
   program.add(NormOp{.out = hidden,
                      .in = hidden,
                      .weight = w.final_norm,
@@ -155,7 +155,7 @@ Forward build_forward(const ModelConfig& c, const Weights& w) {
   if (c.n_labels > 0) {
     forward.logits = add_scores(program, c, w, forward.hidden);
   } else {
-    forward.logits = c.sees_later ? forward.hidden : add_logits(program, c, w, forward.hidden);
+    forward.logits = c.is_bidirectional ? forward.hidden : add_logits(program, c, w, forward.hidden);
   }
   program.outputs = {forward.hidden};
   if (forward.logits != forward.hidden) program.outputs.push_back(forward.logits);

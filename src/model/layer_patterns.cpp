@@ -264,7 +264,7 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
   RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
   uint32_t window = given.value_or(0);
   // That of an encoder is of both sides together.
-  if (keys.spec().sees_later && window > 0) window = window / 2 + 1;
+  if (keys.spec().is_bidirectional && window > 0) window = window / 2 + 1;
   uint32_t interval = 0;
   if (!has_window) {
     RZ_TRY(interval, read_full_interval(keys));

@@ -99,7 +99,7 @@ std::string layer_lines(const std::vector<LayerConfig>& layers) {
 
 uint32_t n_outputs(const ModelConfig& config) {
   if (config.n_labels > 0) return config.n_labels;
-  return config.sees_later ? config.d_model : config.n_vocab;
+  return config.is_bidirectional ? config.d_model : config.n_vocab;
 }
 
 HeadSizes heads_of(const ModelConfig& config) {

@@ -72,10 +72,10 @@ struct ModelConfig {
   bool lacks_head = false;     // it was saved for its vectors alone; the embedding only stands for a head
   // What an embedding is made of; with kRank, the row that scores are made of.
   Pooling pooling = Pooling::kLast;
-  bool sees_later = false;  // a text's tokens see all of it, in one step: it has no next token
-  uint32_t n_types = 0;     // of tokens; 0: they have none
-  uint32_t n_labels = 0;    // scores of a text; 0: the model gives none
-  uint32_t n_dense = 0;     // what a vector becomes between two last products; 0: there are none
+  bool is_bidirectional = false;  // a text's tokens see all of it, in one step: it has no next token
+  uint32_t n_types = 0;           // of tokens; 0: they have none
+  uint32_t n_labels = 0;          // scores of a text; 0: the model gives none
+  uint32_t n_dense = 0;           // what a vector becomes between two last products; 0: there are none
   float embed_scale = 1.0f;
   float residual_scale = 1.0f;  // on what a branch adds to the stream
   float logit_scale = 1.0f;
@@ -95,7 +95,7 @@ uint32_t n_outputs(const ModelConfig& config);
 
 // Encoders do not, rerankers, whose outputs are scores, and models without a head.
 inline bool gives_text(const ModelConfig& config) {
-  return !config.sees_later && config.n_labels == 0 && !config.lacks_head;
+  return !config.is_bidirectional && config.n_labels == 0 && !config.lacks_head;
 }
 
 // Those of the first layer with attention, which most models have in all of them; zeros where no layer has it.

@@ -64,12 +64,12 @@ Result<uint32_t> check_no_dense(const ConfigKeys& keys) {
 
 // A file that says nothing: scores, where it has what makes them; else an encoder's mean, and a decoder's last token.
 Status read_pooling(const ConfigKeys& keys, ModelConfig& c) {
-  c.sees_later = keys.spec().sees_later;
+  c.is_bidirectional = keys.spec().is_bidirectional;
   RZ_TRY(const auto given, read_given_pooling(keys));
   std::string_view name;
   const TensorInfo* score = find_tensor_of(keys, Role::kScore, name);
   const bool ranks = given ? *given == Pooling::kRank : score != nullptr;
-  c.pooling = given.value_or(ranks ? Pooling::kRank : c.sees_later ? Pooling::kMean : Pooling::kLast);
+  c.pooling = given.value_or(ranks ? Pooling::kRank : c.is_bidirectional ? Pooling::kMean : Pooling::kLast);
   if (!ranks) return {};
   if (score == nullptr) {
     if (name.empty())

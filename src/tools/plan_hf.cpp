@@ -217,7 +217,7 @@ std::string dense_config(uint32_t n_in, uint32_t n_out) {
 
 // Describes how states become one vector, unless it is the default of a folder without such files.
 void add_modules(const ModelConfig& config, HfPlan& plan) {
-  const bool is_default = config.pooling == (config.sees_later ? Pooling::kMean : Pooling::kLast);
+  const bool is_default = config.pooling == (config.is_bidirectional ? Pooling::kMean : Pooling::kLast);
   if (config.pooling == Pooling::kRank || (is_default && config.n_dense == 0)) return;
   const char* mode = config.pooling == Pooling::kMean    ? "pooling_mode_mean_tokens"
                      : config.pooling == Pooling::kFirst ? "pooling_mode_cls_token"

@@ -10,7 +10,7 @@ namespace realizar::ranks {
 
 class MicroBatches {
  public:
-  // So many parts at most: split allocates nothing then. Where rows see later ones of their text, no prompt is cut.
+  // So many parts at most: split allocates nothing then. With bidirectional attention no prompt is cut.
   void reserve(uint32_t max_parts, uint32_t max_seqs, uint32_t max_logit_rows);
   // Parts of about as many rows each, and so few that each is worth reading the weights for. The batch must outlive
   // the parts.

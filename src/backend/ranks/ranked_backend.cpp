@@ -22,9 +22,9 @@ constexpr size_t kMessageBytes = 400;  // of an error that a rank tells
 // Parts of a step for each rank that has layers of its own: the first and the last one wait for all others once.
 constexpr uint32_t kPartsPerRank = 2;
 
-bool sees_later(const Op& op) {
+bool is_bidirectional(const Op& op) {
   const auto* attention = std::get_if<AttentionOp>(&op);
-  return attention != nullptr && attention->sees_later;
+  return attention != nullptr && attention->is_bidirectional;
 }
 
 // A rank's reply once it has compiled a program.
@@ -39,7 +39,7 @@ struct CompileReply {
 // A program on this rank.
 struct OwnProgram {
   ProgramId id;
-  bool cuts_prompts = true;       // no row sees later ones
+  bool cuts_prompts = true;       // no attention is bidirectional
   std::vector<ActShape> outputs;  // that the last rank gives
   std::vector<ActId> output_acts;
 };
@@ -258,7 +258,7 @@ class RankedBackend final : public Backend {
     }
     OwnProgram compiled;
     RZ_TRY(compiled.id, own_->compile(own.program));
-    compiled.cuts_prompts = std::ranges::none_of(program.ops, sees_later);
+    compiled.cuts_prompts = std::ranges::none_of(program.ops, is_bidirectional);
     compiled.output_acts = program.outputs;
     for (const ActId act : program.outputs) {
       compiled.outputs.push_back(program.activations[static_cast<uint32_t>(act)]);

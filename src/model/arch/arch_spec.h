@@ -405,7 +405,7 @@ struct ArchSpec {
   QkvRows hf_qkv_rows = QkvRows::kStacked;
   uint32_t hf_skipped_positions = 0;  // rows of Hugging Face's position table before that of the first position
   // Tokens see those after them too, an encoder: texts become vectors or scores.
-  bool sees_later = false;
+  bool is_bidirectional = false;
   bool gguf_interleaved_rope = false;  // GGUF keeps q and k rows in pairs (2i, 2i+1), not in halves
   bool hf_interleaved_rope = false;    // Hugging Face does
   bool embed_scale_sqrt_d_model = false;

@@ -183,7 +183,7 @@ std::vector<uint32_t> row_order(const AttentionConfig& c, uint32_t n_rows, uint3
 
 StateLayout state_layout(const AttentionConfig& config, uint32_t n_ctx) {
   if (config.kv_layer != kOwnKv) return Recurrent{};  // nothing
-  const bool may_forget = config.window < n_ctx && !config.sees_later;
+  const bool may_forget = config.window < n_ctx && !config.is_bidirectional;
   return Paged{config.n_kv_heads, config.head_dim, config.head_dim, may_forget ? config.window : 0};
 }
 
@@ -267,7 +267,7 @@ void add_to(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w
                     .softcap = c.softcap,
                     .window = c.window,
                     .is_chunked = c.is_chunked,
-                    .sees_later = c.sees_later,
+                    .is_bidirectional = c.is_bidirectional,
                     .sinks = w.sinks,
                     .slopes = w.slopes});
   if (w.sub_norm != kNoWeight) b.normalize(attended, w.sub_norm, OpRole::kO);

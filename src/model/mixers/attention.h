@@ -68,7 +68,7 @@ struct AttentionConfig {
   Values values = Values::kOwn;
   uint32_t kv_layer = kOwnKv;                             // which layer keeps the keys and values that it attends to
   uint32_t temperature_step = 1, temperature_offset = 0;  // positions; the latter are added to a row's
-  bool sees_later = false;                                // a token sees those after it too, as far as the window goes
+  bool is_bidirectional = false;                          // a token sees those after it too, as far as the window goes
   bool alibi_is_scaled = false;                           // its slopes are rounded to BF16 and have `scale` as q.k has
 
   template <class Visitor>
@@ -78,7 +78,8 @@ struct AttentionConfig {
     v("qkv_rows", qkv_rows), v("has_gate", has_gate), v("has_sinks", has_sinks), v("scale", scale);
     v("softcap", softcap), v("norms_last", norms_last), v("out_scale", out_scale), v("clip", clip);
     v("temperature", temperature), v("alibi", alibi), v("values", values), v("kv_layer", kv_layer);
-    v("temperature_step", temperature_step), v("temperature_offset", temperature_offset), v("sees_later", sees_later);
+    v("temperature_step", temperature_step), v("temperature_offset", temperature_offset),
+        v("is_bidirectional", is_bidirectional);
     v("alibi_is_scaled", alibi_is_scaled);
   }
   bool operator==(const AttentionConfig&) const = default;

@@ -71,13 +71,13 @@ static_assert(DecodeCuts::of(16383) == 39 && DecodeCuts::of(16384) == 40 && Deco
 static_assert(PromptCuts::of(16383) == 7 && PromptCuts::of(16384) == 8 && PromptCuts::begin(8) == 16384);
 
 // A window of positions as kernels have it: 0 for none, with a bit where it begins anew at each of its multiples, and
-// one where a prompt's rows see later ones too.
-inline constexpr uint32_t kChunkedWindow = 1u << 31, kSeesLater = 1u << 30;
+// one for bidirectional attention.
+inline constexpr uint32_t kChunkedWindow = 1u << 31, kBidirectional = 1u << 30;
 constexpr uint32_t window_of(const AttentionOp& op) {
-  return op.window | (op.is_chunked && op.window > 0 ? kChunkedWindow : 0) | (op.sees_later ? kSeesLater : 0);
+  return op.window | (op.is_chunked && op.window > 0 ? kChunkedWindow : 0) | (op.is_bidirectional ? kBidirectional : 0);
 }
 constexpr uint32_t n_positions_of(uint32_t window) {
-  return window & ~(kChunkedWindow | kSeesLater);
+  return window & ~(kChunkedWindow | kBidirectional);
 }
 // What a row at `pos` sees begins here.
 constexpr uint32_t first_visible(uint32_t pos, uint32_t window) {
@@ -87,7 +87,7 @@ constexpr uint32_t first_visible(uint32_t pos, uint32_t window) {
 }
 // And ends here, of a sequence whose last position is last_pos.
 constexpr uint32_t last_visible(uint32_t pos, uint32_t last_pos, uint32_t window) {
-  if ((window & kSeesLater) == 0) return pos;
+  if ((window & kBidirectional) == 0) return pos;
   const uint32_t n_positions = n_positions_of(window);
   return n_positions == 0 || last_pos - pos < n_positions ? last_pos : pos + n_positions - 1;
 }
@@ -103,7 +103,7 @@ constexpr uint32_t n_cuts_of(uint32_t pos, uint32_t window) {
 // The most for any row up to `last_pos`. What lies in a window may begin anywhere in a cut.
 template <class Cuts>
 constexpr uint32_t max_cuts(uint32_t last_pos, uint32_t window) {
-  const uint32_t n_sides = (window & kSeesLater) != 0 ? 2 : 1;
+  const uint32_t n_sides = (window & kBidirectional) != 0 ? 2 : 1;
   const uint32_t n_all = Cuts::of(last_pos) + 1, n_seen = n_sides * n_positions_of(window);
   if (n_seen == 0 || n_seen > last_pos) return n_all;
   return std::min(n_all, (n_seen + Cuts::kLeast - 2) / Cuts::kLeast + 1);
