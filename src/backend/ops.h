@@ -291,7 +291,7 @@ struct AttentionOp {
     v.trait("softcap", softcap, 0.0f);
     v.trait("window", window, 0u);
     v.trait("is_chunked", is_chunked, false);
-    v.trait("sees_later", is_bidirectional, false);
+    v.trait("is_bidirectional", is_bidirectional, false);
     v.trait("latent_dim", latent_dim, 0u);
   }
   bool operator==(const AttentionOp&) const = default;
