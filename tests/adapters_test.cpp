@@ -24,7 +24,7 @@ using test::Device;
 using test::MadeAdapter;
 
 constexpr uint32_t kContext = 64;
-constexpr AdapterRoom kRoom{.n_places = 2, .max_rank = 8};
+constexpr AdapterSlots kSlots{.n_slots = 2, .max_rank = 8};
 
 // A folder for a test's files, removed with it.
 class Folder {
@@ -52,13 +52,13 @@ engine::EngineOptions options_for(const ModelConfig& config) {
 // An engine over a model with room for adapters.
 class Adapted {
  public:
-  Adapted(const ModelFile& file, std::unique_ptr<Backend> backend, const AdapterRoom& room = kRoom,
+  Adapted(const ModelFile& file, std::unique_ptr<Backend> backend, const AdapterSlots& slots = kSlots,
           std::optional<engine::EngineOptions> options = std::nullopt)
       : backend_(std::move(backend)) {
     const ModelConfig config = *read_config(file, {.n_ctx = kContext});
     const engine::EngineOptions own = options.value_or(options_for(config));
     EXPECT_TRUE(backend_->configure(engine::limits_for(own)).ok());
-    auto model = Model::load(file, config, *backend_, {.n_ctx = kContext, .adapters = room});
+    auto model = Model::load(file, config, *backend_, {.n_ctx = kContext, .adapters = slots});
     EXPECT_TRUE(model.ok()) << model.error().message;
     model_ = std::make_unique<Model>(std::move(*model));
     engine_ = std::move(*engine::Engine::create(*model_, *backend_, {}, own));
@@ -98,7 +98,7 @@ double apart(const std::vector<float>& a, const std::vector<float>& b) {
 MadeAdapter adapter_for(const Model& model, uint32_t seed = 1) {
   MadeAdapter made;
   for (const AdapterTarget& target : model.adapter_targets().all()) {
-    const uint32_t rank = 1 + static_cast<uint32_t>(made.size()) % kRoom.max_rank;
+    const uint32_t rank = 1 + static_cast<uint32_t>(made.size()) % kSlots.max_rank;
     const auto own = static_cast<uint32_t>(seed * 100 + made.size());
     made.try_emplace(target.gguf.name, test::random_pair(rank, target.gguf.n_rows, target.n_cols, own));
   }
@@ -183,7 +183,7 @@ TEST_P(AdaptedDevices, GiveEachRequestInABatchTheTokensThatItGivesAlone) {
   if (!backend.ok()) GTEST_SKIP() << backend.error().message;
   const auto file = test::tiny_model(*spec).open();
   const Folder folder;
-  Adapted adapted(*file, std::move(*backend), kRoom, kTight);
+  Adapted adapted(*file, std::move(*backend), kSlots, kTight);
   for (const uint32_t i : {1u, 2u}) {
     const std::string name = i == 1 ? "a" : "b";
     const fs::path path = folder / name.c_str();
@@ -490,7 +490,7 @@ TEST_F(AdaptersAtRunTime, AreFoundByTheirNamesAlone) {
   const AdapterInfo info = adapted_->adapters().list()[0];
   EXPECT_EQ(info.name, "a");
   EXPECT_EQ(info.scale, 0.5f);
-  EXPECT_EQ(info.rank, kRoom.max_rank);
+  EXPECT_EQ(info.rank, kSlots.max_rank);
   EXPECT_FALSE(info.is_default);
 }
 
@@ -525,14 +525,14 @@ TEST_F(AdaptersAtRunTime, StayWhileRequestsHaveThem) {
     tokens.push_back(event.id);
     if (!std::exchange(is_tried, true)) {
       EXPECT_TRUE(adapted_->adapters().remove("a").ok());
-      EXPECT_EQ(adapted_.load("c", path(3)).error().code, ErrorCode::kResourceExhausted) << "its place is in use";
+      EXPECT_EQ(adapted_.load("c", path(3)).error().code, ErrorCode::kResourceExhausted) << "its slot is in use";
     }
     return true;
   };
   ASSERT_TRUE(adapted_->generate(requests({"a"})[0], on_token).ok());
   EXPECT_EQ(tokens, alone);
   EXPECT_EQ(adapted_->generate(requests({"a"})[0], {}).error().code, ErrorCode::kNotFound);
-  EXPECT_TRUE(adapted_.load("c", path(3)).ok()) << "its place is free";
+  EXPECT_TRUE(adapted_.load("c", path(3)).ok()) << "its slot is free";
 }
 
 TEST_F(AdaptersAtRunTime, TellWhoRunsAndWhoWaits) {

@@ -14,12 +14,12 @@
 namespace realizar::test {
 namespace {
 
-constexpr uint32_t kRowContents = 11, kAdapterPlaces = 3, kRankRoom = 20;
+constexpr uint32_t kRowContents = 11, kAdapterSlots = 3, kRankRoom = 20;
 constexpr BackendLimits kAdapterLimits{.max_rows = 48, .max_logit_rows = 48, .max_seqs = 8};
 
 struct AdapterCase {
   uint32_t n_in, n_out;
-  uint32_t ranks[kAdapterPlaces];
+  uint32_t ranks[kAdapterSlots];
   Activation activation = Activation::kNone;
   float scale = 1.0f, softcap = 0.0f;
 };
@@ -66,17 +66,17 @@ class AdapterRig {
     in_ = rig_.input(random_inputs(kRowContents, c.n_in, 1));
     out_ = rig_.input(random_inputs(kRowContents, c.n_out, 2));
     const WeightId down = stack(kRankRoom, c.n_in), up = stack(c.n_out, kRankRoom);
-    const WeightId ranks = rig_.vector(std::vector<float>(kAdapterPlaces));
+    const WeightId ranks = rig_.vector(std::vector<float>(kAdapterSlots));
     std::vector<float> own_ranks;
-    for (uint32_t place = 0; place < kAdapterPlaces; ++place) {
-      own_ranks.push_back(static_cast<float>(c.ranks[place]));
-      if (c.ranks[place] == 0) continue;
-      std::vector<float> ups = random_values(size_t{c.n_out} * kRankRoom, 40 + place);
-      for (size_t i = 0; i < ups.size(); ++i) ups[i] = i % kRankRoom < c.ranks[place] ? ups[i] : 0.0f;
+    for (uint32_t slot = 0; slot < kAdapterSlots; ++slot) {
+      own_ranks.push_back(static_cast<float>(c.ranks[slot]));
+      if (c.ranks[slot] == 0) continue;
+      std::vector<float> ups = random_values(size_t{c.n_out} * kRankRoom, 40 + slot);
+      for (size_t i = 0; i < ups.size(); ++i) ups[i] = i % kRankRoom < c.ranks[slot] ? ups[i] : 0.0f;
       Backend& to = rig_.backend();
-      const auto downs = random_values(size_t{c.ranks[place]} * c.n_in, 30 + place);
-      EXPECT_TRUE(to.write_weights(down, size_t{place} * kRankRoom, downs).ok());
-      EXPECT_TRUE(to.write_weights(up, size_t{place} * c.n_out, ups).ok());
+      const auto downs = random_values(size_t{c.ranks[slot]} * c.n_in, 30 + slot);
+      EXPECT_TRUE(to.write_weights(down, size_t{slot} * kRankRoom, downs).ok());
+      EXPECT_TRUE(to.write_weights(up, size_t{slot} * c.n_out, ups).ok());
     }
     EXPECT_TRUE(rig_.backend().write_weights(ranks, 0, own_ranks).ok());
     const ActId low = rig_.output(n_pieces * kRankRoom);
@@ -101,8 +101,8 @@ class AdapterRig {
 
  private:
   WeightId stack(uint32_t n_rows, uint32_t n_cols) {
-    const std::vector<float> zeros(size_t{kAdapterPlaces} * n_rows * n_cols);
-    MatrixSource source{"stack", TypeId::kF32, kAdapterPlaces, n_rows, n_cols, {std::as_bytes(std::span(zeros))}, {}};
+    const std::vector<float> zeros(size_t{kAdapterSlots} * n_rows * n_cols);
+    MatrixSource source{"stack", TypeId::kF32, kAdapterSlots, n_rows, n_cols, {std::as_bytes(std::span(zeros))}, {}};
     source.is_writable = true;
     return *rig_.backend().load_matrix(source);
   }
@@ -124,7 +124,7 @@ class AdapterOps : public testing::TestWithParam<BackendUnderTest> {
 
 // For sums of n_in and of rank products of numbers below 1, one after the other.
 double bound_of(const AdapterCase& c, const BatchAdapter& adapter) {
-  const double rank = adapter.place == BatchAdapter::kNone ? 0 : c.ranks[adapter.place];
+  const double rank = adapter.slot == BatchAdapter::kNone ? 0 : c.ranks[adapter.slot];
   const double factor = 0.7 * std::fabs(adapter.factor), low = factor * std::sqrt(c.n_in / 9.0) * kSigmas;
   const double low_error = factor * kSigmas * sum_sigma(c.n_in) * c.n_in / 3;
   const double size = 1 + rank * low;

@@ -1,5 +1,5 @@
 // The operations of adapters of low rank (LoRA: Hu et al. 2021): each row of a product gets what the adapter of its
-// sequence adds to it, factor * up . (down . in). The matrices of all adapters lie in F32 stacks with a place for each,
+// sequence adds to it, factor * up . (down . in). The matrices of all adapters lie in F32 stacks with a slot for each,
 // whose rows Backend::write_weights replaces between steps.
 #pragma once
 
@@ -18,14 +18,14 @@ constexpr uint32_t n_adapter_pieces(uint32_t n_cols) {
 
 // low[r, p * max_rank + i] = factor * the sum of down[i, c] * in[r, c] over the columns c of piece p, for each i below
 // the rank of the row's adapter; the factor is the operation's times that of the sequence. What other rows have in
-// `low`, and other places, is left as it was.
+// `low`, and other slots, is left as it was.
 struct AdapterDownOp {
   static constexpr const char* kName = "adapter_down";
 
   ActId low;       // [n_rows, n_adapter_pieces(n_cols) * max_rank or more]
   ActId in;        // [n_rows, n_cols]
-  WeightId down;   // a stack of matrices [max_rank, n_cols], by the place of the adapter
-  WeightId ranks;  // vector, by the place
+  WeightId down;   // a stack of matrices [max_rank, n_cols], by the slot of the adapter
+  WeightId ranks;  // vector, by slot
   float factor = 1.0f;
   Rows rows = Rows::kAll;
   OpPlace place = {};

@@ -27,8 +27,8 @@ uint64_t n_seen_bidirectional(uint64_t n_rows, uint64_t window) {
 uint64_t n_adapters(const StepBatch& batch) {
   uint64_t n = 0;
   for (auto seq = batch.seqs.begin(); seq != batch.seqs.end(); ++seq) {
-    const auto is_same = [&](const BatchSequence& other) { return other.adapter.place == seq->adapter.place; };
-    n += seq->adapter.place != BatchAdapter::kNone && std::none_of(batch.seqs.begin(), seq, is_same) ? 1 : 0;
+    const auto is_same = [&](const BatchSequence& other) { return other.adapter.slot == seq->adapter.slot; };
+    n += seq->adapter.slot != BatchAdapter::kNone && std::none_of(batch.seqs.begin(), seq, is_same) ? 1 : 0;
   }
   return n;
 }

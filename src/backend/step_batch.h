@@ -35,11 +35,11 @@ class BlockTables {
 // A slot for the states of all recurrent layers of one sequence.
 enum class StateId : uint32_t {};
 
-// An adapter by its place in the stacks (adapter_ops.h), and the factor on what it adds.
+// An adapter by its slot in the stacks (adapter_ops.h), and the factor on what it adds.
 struct BatchAdapter {
   static constexpr uint32_t kNone = 0xffffffffu;
 
-  uint32_t place = kNone;
+  uint32_t slot = kNone;
   float factor = 1.0f;
   bool operator==(const BatchAdapter&) const = default;
 };
@@ -55,7 +55,7 @@ struct BatchSequence {
   // What its rows add to products that have operations of adapters.
   BatchAdapter adapter = {};
 
-  bool has_adapter() const { return adapter.place != BatchAdapter::kNone; }
+  bool has_adapter() const { return adapter.slot != BatchAdapter::kNone; }
 };
 
 // A token of the text so far, and how often it was seen there.

@@ -31,13 +31,13 @@ AdapterHold& AdapterHold::operator=(AdapterHold&& other) noexcept {
 AdapterHold::~AdapterHold() {
   if (owner_ == nullptr) return;
   set_running(false);
-  owner_->users_[in_batch_.place].n.fetch_sub(1, std::memory_order_release);
+  owner_->users_[in_batch_.slot].n.fetch_sub(1, std::memory_order_release);
 }
 
 void AdapterHold::set_running(bool is_running) {
   if (owner_ == nullptr || is_running == is_running_) return;
   is_running_ = is_running;
-  std::atomic<uint32_t>& n_running = owner_->users_[in_batch_.place].n_running;
+  std::atomic<uint32_t>& n_running = owner_->users_[in_batch_.slot].n_running;
   if (is_running)
     n_running.fetch_add(1, std::memory_order_relaxed);
   else
@@ -55,9 +55,9 @@ Adapters::Adapters(const Model& model, Backend& backend)
     : model_(model),
       targets_(model.adapter_targets()),
       backend_(backend),
-      ranks_(targets_.n_parts(), std::vector<float>(targets_.room().n_places)),
-      slots_(targets_.room().n_places),
-      users_(targets_.room().n_places) {}
+      ranks_(targets_.n_parts(), std::vector<float>(targets_.slots().n_slots)),
+      slots_(targets_.slots().n_slots),
+      users_(targets_.slots().n_slots) {}
 
 const Adapters::Slot* Adapters::find(std::string_view name) const {
   const auto found = std::ranges::find_if(

@@ -319,9 +319,9 @@ class Reader {
 
   Status read(const std::string& name, const Halves& halves) {
     RZ_TRY(const uint32_t rank, check_halves(file_, name, halves));
-    if (rank > targets_.room().max_rank) {
+    if (rank > targets_.slots().max_rank) {
       return unsupported(fmt::format("{}: tensor '{}': the rank {} is above the largest that there is room for, {}",
-                                     file_.path, halves.down->name, rank, targets_.room().max_rank),
+                                     file_.path, halves.down->name, rank, targets_.slots().max_rank),
                          "max_lora_rank");
     }
     std::vector<size_t> found;
@@ -358,7 +358,7 @@ class Reader {
 
   // The target's rows of the tensor's, each as long as the room wants them.
   std::vector<float> rows_of(const AdapterTarget& target, const std::vector<float>& up, uint32_t rank) const {
-    const uint32_t max_rank = targets_.room().max_rank;
+    const uint32_t max_rank = targets_.slots().max_rank;
     std::vector<float> rows(size_t{target.n_rows} * max_rank);
     for (uint32_t r = 0; r < target.n_rows; ++r) {
       std::copy_n(up.data() + size_t{tensor_of(target).rows[r]} * rank, rank, rows.data() + size_t{r} * max_rank);

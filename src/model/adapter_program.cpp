@@ -149,13 +149,13 @@ Program with_adapters(const Program& program, const AdapterTargets& targets) {
     const AdapterTarget* target = targets.find(weight);
     return target == nullptr ? std::nullopt : std::optional(Stacks{target->down, target->up, target->ranks});
   };
-  return Adapting(program, targets.room().max_rank, find).run();
+  return Adapting(program, targets.slots().max_rank, find).run();
 }
 
-Program outline_with_adapters(const Program& outline, const AdapterRoom& room) {
-  if (room.n_places == 0) return outline;
+Program outline_with_adapters(const Program& outline, const AdapterSlots& slots) {
+  if (slots.n_slots == 0) return outline;
   const auto find = [](WeightId) { return std::optional(Stacks{kNoWeight, kNoWeight, kNoWeight}); };
-  return Adapting(outline, room.max_rank, find).run();
+  return Adapting(outline, slots.max_rank, find).run();
 }
 
 }  // namespace realizar

@@ -15,6 +15,6 @@ std::vector<WeightId> adaptable_weights(const Program& program);
 Program with_adapters(const Program& program, const AdapterTargets& targets);
 
 // The same with room at each product of a program whose weights are not loaded yet, for its size alone.
-Program outline_with_adapters(const Program& outline, const AdapterRoom& room);
+Program outline_with_adapters(const Program& outline, const AdapterSlots& slots);
 
 }  // namespace realizar

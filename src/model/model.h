@@ -26,8 +26,8 @@ struct ModelOptions {
   RopeSettings rope = {};  // read with the config
   // Called after each tensor with bytes done and in all; returning false ends the loading with Cancelled.
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
-  bool hash_weights = false;  // take Model::weights_hash() while the weights are read
-  AdapterRoom adapters = {};  // none: the model takes no adapters
+  bool hash_weights = false;   // take Model::weights_hash() while the weights are read
+  AdapterSlots adapters = {};  // none: the model takes no adapters
 };
 
 // Reads and validates the config alone; of tensors' data it touches at most vectors, and a head that the config calls

@@ -55,7 +55,7 @@ void TensorBinder::note_target(Role role, const Part& part, WeightId weight) {
   // The embeddings are a target as the head that they are too; where tokens look them up they stay as they are.
   const TensorSpec* head = spec_of(Role::kHead);
   const bool is_head = role == Role::kEmbed && config_.is_head_tied && head != nullptr;
-  if (options_.adapters.n_places == 0 || (!may_be_target(role) && !is_head)) return;
+  if (options_.adapters.n_slots == 0 || (!may_be_target(role) && !is_head)) return;
   const TensorSpec& spec = is_head ? *head : *spec_of(role);
   const auto n_rows = static_cast<uint32_t>(size_of(spec.rows));
   AdapterTarget target{

@@ -210,7 +210,7 @@ Status TensorBinder::claim_ignored() {
                                     spec.role == Role::kXieluBeta || spec.role == Role::kXieluEps;
     if (spec.role != Role::kIgnored && !consumed_by_config) continue;
     const std::string_view pattern = file_.format() == FileFormat::kGguf ? spec.gguf : spec.hf;
-    for (uint32_t layer = 0; layer < (n_places(pattern) > 0 ? config_.n_layers : 1); ++layer) {
+    for (uint32_t layer = 0; layer < (n_placeholders(pattern) > 0 ? config_.n_layers : 1); ++layer) {
       const TensorInfo* tensor = find(pattern, layer, 0);
       if (tensor == nullptr) continue;
       if (consumed_by_config) RZ_CHECK_OK(check_shape(*tensor, {size_of(spec.rows)}));

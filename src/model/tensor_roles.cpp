@@ -63,7 +63,7 @@ std::string filled_name(std::string_view pattern, uint32_t layer, uint32_t exper
   return name;
 }
 
-size_t n_places(std::string_view pattern) {
+size_t n_placeholders(std::string_view pattern) {
   size_t n = 0;
   for (size_t at = pattern.find("{}"); at != std::string_view::npos; at = pattern.find("{}", at + 2)) ++n;
   return n;
@@ -92,8 +92,8 @@ bool is_expert_role(Role role) {
 }
 
 bool is_stack(Role role, std::string_view pattern) {
-  const size_t n_places_of_layer = stack_dim(role) == Dim::kOtherStreams ? 0 : 1;
-  return stack_dim(role) != Dim::kNone && n_places(pattern) == n_places_of_layer;
+  const size_t n_layer_placeholders = stack_dim(role) == Dim::kOtherStreams ? 0 : 1;
+  return stack_dim(role) != Dim::kNone && n_placeholders(pattern) == n_layer_placeholders;
 }
 
 bool is_listed(const TensorSpec& spec, std::string_view pattern) {
@@ -101,7 +101,7 @@ bool is_listed(const TensorSpec& spec, std::string_view pattern) {
 }
 
 bool is_by_row(const TensorSpec& spec, std::string_view pattern) {
-  return spec.cols != Dim::kNone && !is_expert_role(spec.role) && n_places(pattern) == 2;
+  return spec.cols != Dim::kNone && !is_expert_role(spec.role) && n_placeholders(pattern) == 2;
 }
 
 uint64_t size_of(const ModelConfig& config, int32_t layer, Dim dim) {

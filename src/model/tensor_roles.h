@@ -14,7 +14,8 @@ namespace realizar {
 
 // Replaces the first "{}" of a name by the layer, the second by the expert; outside layers the first by the latter.
 std::string filled_name(std::string_view pattern, uint32_t layer, uint32_t expert);
-size_t n_places(std::string_view pattern);
+// Number of "{}" in a name.
+size_t n_placeholders(std::string_view pattern);
 
 // What a file has as one stack of matrices: of how many. kNone: it has none.
 Dim stack_dim(Role role);

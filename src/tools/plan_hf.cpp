@@ -30,7 +30,7 @@ class HfTensors {
     for (const TensorSpec& spec : spec_.tensors) {
       if (!is_written(spec)) continue;
       // Outside of layers, a placeholder in a name is the index in a stack.
-      const bool is_of_layers = n_places(spec.hf) > 0 && stack_dim(spec.role) != Dim::kOtherStreams;
+      const bool is_of_layers = n_placeholders(spec.hf) > 0 && stack_dim(spec.role) != Dim::kOtherStreams;
       const uint32_t n = is_of_layers ? n_file_layers(config_) : 1;
       for (uint32_t layer = 0; layer < n; ++layer) {
         RZ_CHECK_OK(add_role(spec, is_of_layers ? static_cast<int32_t>(layer) : -1));

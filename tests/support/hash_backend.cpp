@@ -66,9 +66,9 @@ void HashBackend::write_state(StateId slot, std::span<const std::byte> bytes) {
 
 uint64_t HashBackend::fold(uint64_t hash, TokenId token, bool is_decode, const BatchAdapter& adapter) {
   hash ^= static_cast<uint64_t>(to_index(token)) * 2 + (is_decode ? 1 : 0);
-  const bool has_adapter = adapter.place != BatchAdapter::kNone;
+  const bool has_adapter = adapter.slot != BatchAdapter::kNone;
   if (has_adapter)
-    hash ^= uint64_t{adapter.place + 1} << 56 ^ uint64_t { std::bit_cast<uint32_t>(adapter.factor) } << 24;
+    hash ^= uint64_t{adapter.slot + 1} << 56 ^ uint64_t { std::bit_cast<uint32_t>(adapter.factor) } << 24;
   hash *= 0x9E3779B97F4A7C15u;
   return hash ^ (hash >> 29);
 }

@@ -183,7 +183,7 @@ class ReferenceBackend final : public Backend {
     return chosen;
   }
   uint32_t rank_of(WeightId ranks, const BatchAdapter& adapter) const {
-    return adapter.place == BatchAdapter::kNone ? 0 : static_cast<uint32_t>(vector(ranks)[adapter.place]);
+    return adapter.slot == BatchAdapter::kNone ? 0 : static_cast<uint32_t>(vector(ranks)[adapter.slot]);
   }
 
   void run(const AdapterDownOp& op) {
@@ -193,7 +193,7 @@ class ReferenceBackend final : public Backend {
       for (uint32_t i = 0; i < rank_of(op.ranks, adapters[r]); ++i) {
         for (uint32_t p = 0; p < n_adapter_pieces(down.n_cols); ++p) {
           const uint32_t first = p * kAdapterPiece, n = std::min(kAdapterPiece, down.n_cols - first);
-          const double y = dot(down.row(adapters[r].place, i) + first, act(op.in).row(r) + first, n);
+          const double y = dot(down.row(adapters[r].slot, i) + first, act(op.in).row(r) + first, n);
           act(op.low).row(r)[p * down.n_rows + i] = static_cast<float>(y * op.factor * adapters[r].factor);
         }
       }
@@ -212,7 +212,7 @@ class ReferenceBackend final : public Backend {
         for (uint32_t k = 0; k < rank; ++k) {
           double low = 0;
           for (uint32_t p = 0; p < op.n_pieces; ++p) low += act(op.low).row(r)[p * up.n_cols + k];
-          y += up.row(adapters[r].place, i)[k] * low;
+          y += up.row(adapters[r].slot, i)[k] * low;
         }
         out = static_cast<float>(softcapped(activated(op.activation, op.xielu, y) * op.scale, op.softcap));
       }

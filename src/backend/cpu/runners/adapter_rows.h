@@ -13,7 +13,7 @@ namespace realizar::cpu {
 struct AdapterBlock {
   static constexpr uint32_t kMaxRows = 16;
 
-  uint32_t place;          // BatchAdapter::kNone: they have none
+  uint32_t slot;           // BatchAdapter::kNone: they have none
   uint32_t first, n_rows;  // of AdapterRows::rows
 };
 
@@ -28,9 +28,9 @@ class AdapterRows {
   float factor(uint32_t idx) const { return factors_[rows_[idx]]; }  // on what the row's adapter adds
 
  private:
-  std::vector<uint32_t> rows_;    // by their adapters
-  std::vector<uint32_t> places_;  // of each row
-  std::vector<float> factors_;    // of each row
+  std::vector<uint32_t> rows_;   // by their adapters
+  std::vector<uint32_t> slots_;  // of each row
+  std::vector<float> factors_;   // of each row
   std::vector<AdapterBlock> blocks_;
 };
 

@@ -24,7 +24,7 @@ void AdapterRunner::begin_step() {
 }
 
 uint32_t AdapterRunner::rank_of(WeightId ranks, const AdapterBlock& block) const {
-  return block.place == BatchAdapter::kNone ? 0 : static_cast<uint32_t>(step_.vector(ranks)[block.place]);
+  return block.slot == BatchAdapter::kNone ? 0 : static_cast<uint32_t>(step_.vector(ranks)[block.slot]);
 }
 
 // One panel's columns of a piece, with up to dot_rows rows at a time.
@@ -33,7 +33,7 @@ void AdapterRunner::multiply_piece(const AdapterDownOp& op, const AdapterBlock& 
   const PanelMatrix& m = step_.matrix(op.down);
   const uint32_t first_col = piece * kAdapterPiece, n = std::min(kAdapterPiece, m.n_cols - first_col);
   const uint32_t first = panel * kPanelRows, n_out = std::min(kPanelRows, rank_of(op.ranks, block) - first);
-  const uint8_t* weights = m.panel(block.place, panel) + size_t{first_col} * kPanelRows * sizeof(float);
+  const uint8_t* weights = m.panel(block.slot, panel) + size_t{first_col} * kPanelRows * sizeof(float);
   for (uint32_t i = 0; i < block.n_rows; i += kernels_.dot_rows) {
     const uint32_t n_rows = std::min(kernels_.dot_rows, block.n_rows - i);
     const AdapterRows& list = list_of(op.rows);
@@ -78,7 +78,7 @@ void AdapterRunner::add_up(const AdapterUpOp& op, const AdapterBlock& block, uin
   }
   for (uint32_t at = first; at < first + n; at += kPanelRows) {
     float y[kMaxDotRows * kPanelRows];
-    kernels_of(kernels_, m.type).dot_plain(m.panel(block.place, at / kPanelRows), rank, rows, n_rows, y);
+    kernels_of(kernels_, m.type).dot_plain(m.panel(block.slot, at / kPanelRows), rank, rows, n_rows, y);
     const uint32_t n_out = std::min(kPanelRows, m.n_rows - at);
     for (uint32_t r = 0; r < n_rows; ++r) {
       kernels_.axpy(1.0f, y + size_t{r} * kPanelRows, step_.act(op.out, list.row(block.first + begin + r)) + at, n_out);

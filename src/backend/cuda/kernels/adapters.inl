@@ -5,21 +5,21 @@ constexpr uint32_t kAdapterThreads = 256;
 
 // The row's adapter and its rank; 0: it has none.
 struct RowAdapter {
-  uint32_t place, rank;
+  uint32_t slot, rank;
   float factor;
 };
 RZ_DEVICE RowAdapter adapter_of(const StepView& step, Rows rows, const float* ranks, uint32_t row) {
   const uint32_t step_row = rows == Rows::kLogits ? step.logit_rows[row] : row;
   const BatchAdapter adapter = step.seqs[step.seq_of_row[step_row]].adapter;
-  const bool is_there = adapter.place != BatchAdapter::kNone;
-  return {adapter.place, is_there ? static_cast<uint32_t>(ranks[adapter.place]) : 0, adapter.factor};
+  const bool is_there = adapter.slot != BatchAdapter::kNone;
+  return {adapter.slot, is_there ? static_cast<uint32_t>(ranks[adapter.slot]) : 0, adapter.factor};
 }
 RZ_DEVICE uint32_t n_rows_of(const StepView& step, Rows rows) {
   return rows == Rows::kLogits ? *step.n_logit_rows : *step.n_rows;
 }
-RZ_DEVICE const float* adapter_row(const Matrix& stack, uint32_t place, uint32_t row) {
+RZ_DEVICE const float* adapter_row(const Matrix& stack, uint32_t slot, uint32_t row) {
   const uint32_t stride = (stack.n_cols + kGroupCols - 1) / kGroupCols * kGroupCols;
-  return reinterpret_cast<const float*>(stack.low) + (uint64_t{place} * stack.n_rows + row) * stride;
+  return reinterpret_cast<const float*>(stack.low) + (uint64_t{slot} * stack.n_rows + row) * stride;
 }
 
 // A block a piece of a row, a warp a row of the matrix at a time. A lane sums every 32nd column.
@@ -31,7 +31,7 @@ RZ_KERNEL void adapter_down_kernel(AdapterDownArgs a) {
   const uint32_t n = a.down.n_cols - first < kAdapterPiece ? a.down.n_cols - first : kAdapterPiece;
   const float* in = a.in + uint64_t{row} * a.down.n_cols + first;
   for (uint32_t i = thread_idx() / 32; i < adapter.rank; i += kAdapterThreads / 32) {
-    const float* weights = adapter_row(a.down, adapter.place, i) + first;
+    const float* weights = adapter_row(a.down, adapter.slot, i) + first;
     float sum = 0;
     for (uint32_t c = lane; c < n; c += 32) sum = fmaf(weights[c], in[c], sum);
     sum = warp_sum(sum);
@@ -59,7 +59,7 @@ RZ_KERNEL void adapter_up_kernel(AdapterUpArgs a) {
   float& out = a.out[uint64_t{row} * a.up.n_rows + col];
   float y = out;
   if (adapter.rank > 0) {
-    const float* weights = adapter_row(a.up, adapter.place, col);
+    const float* weights = adapter_row(a.up, adapter.slot, col);
     float sum = 0;
     for (uint32_t k = 0; k < n_low; k += 4) {
       const Words4 four = load_words4(reinterpret_cast<const uint32_t*>(weights + k));
