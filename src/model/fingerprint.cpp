@@ -43,7 +43,7 @@ class Hash {
   uint64_t value_;
 };
 
-// How many members an aggregate has: as many values as it can be made of.
+// Number of members of an aggregate: the most values that it can be initialized with.
 struct AnyValue {
   template <class T>
   constexpr operator T() const;  // NOLINT(google-explicit-constructor)
@@ -79,8 +79,8 @@ void add(Hash& hash, const Kind& kind) {
   });
 }
 
-// Structured bindings name every field: one that is added to a struct and forgotten here does not compile. The context
-// in use (n_ctx) has no part in the computation but for the rotations that were chosen by it.
+// Structured bindings name every field: a struct with a new field does not compile until it is added here. The context
+// length (n_ctx) is left out: it only affects the rotations.
 void add(Hash& hash, const LayerConfig& config) {
   const auto& [norm_place, mixer, ffn, out_scale, ffn_in_scale, has_mixer_norm] = config;
   const auto add_kind = [&hash](const auto& kind) { add(hash, kind); };
@@ -90,7 +90,7 @@ void add(Hash& hash, const LayerConfig& config) {
 }
 
 void add(Hash& hash, const RopeConfig& config) {
-  const auto& [n_rot, inv_freq, scale, base] = config;  // the frequencies are made of the base
+  const auto& [n_rot, inv_freq, scale, base] = config;  // the frequencies include the base
   hash.add_all(n_rot, inv_freq, scale);
 }
 
