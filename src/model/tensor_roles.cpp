@@ -7,8 +7,8 @@
 namespace realizar {
 namespace {
 
-// What a Hugging Face model has for images and sounds: here it reads texts alone.
-bool is_of_images(std::string_view name) {
+// Parts of Hugging Face models for images and sounds; only the text model is read.
+bool is_for_media(std::string_view name) {
   if (name.starts_with("model.")) name.remove_prefix(6);
   constexpr std::string_view kParts[] = {"vision_tower.", "multi_modal_projector.", "audio_tower.",
                                          "embed_vision.", "embed_audio.",           "visual.",
@@ -16,7 +16,7 @@ bool is_of_images(std::string_view name) {
   return std::ranges::any_of(kParts, [&](std::string_view part) { return name.starts_with(part); });
 }
 
-// Nothing where it is a size of a layer.
+// Nullopt if it is a size of a layer.
 std::optional<uint64_t> size_of_model(const ModelConfig& c, Dim dim) {
   switch (dim) {
     case Dim::kNone:
@@ -113,10 +113,10 @@ uint64_t size_of(const ModelConfig& config, int32_t layer, Dim dim) {
   return own == 0 && dim == Dim::kExpertIn ? config.d_model : own;
 }
 
-bool has_no_part(const ModelFile& file, const ArchSpec& spec, const TensorInfo& tensor) {
+bool is_unused(const ModelFile& file, const ArchSpec& spec, const TensorInfo& tensor) {
   if (is_unused_f8_scale(tensor.name)) return true;
   if (file.format() != FileFormat::kHuggingFace) return false;
-  return is_of_images(tensor.name) || (!spec.hf_left_out.empty() && tensor.name.starts_with(spec.hf_left_out));
+  return is_for_media(tensor.name) || (!spec.hf_left_out.empty() && tensor.name.starts_with(spec.hf_left_out));
 }
 
 }  // namespace realizar

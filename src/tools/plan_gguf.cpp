@@ -379,7 +379,7 @@ Status list_left_out(const ModelFile& folder, const ArchSpec& spec, const ModelC
     plan.left_out.push_back(tensor->name);
   }
   for (const TensorInfo& tensor : folder.tensors()) {
-    if (has_no_part(folder, spec, tensor)) plan.left_out.push_back(tensor.name);
+    if (is_unused(folder, spec, tensor)) plan.left_out.push_back(tensor.name);
   }
   return {};
 }

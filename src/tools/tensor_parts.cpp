@@ -216,7 +216,7 @@ void TensorParts::claim(Role role) {
 std::vector<const TensorInfo*> TensorParts::unclaimed() const {
   std::vector<const TensorInfo*> rest;
   for (const TensorInfo& tensor : file_.tensors()) {
-    if (!claimed_.contains(&tensor) && !has_no_part(file_, spec_, tensor)) rest.push_back(&tensor);
+    if (!claimed_.contains(&tensor) && !is_unused(file_, spec_, tensor)) rest.push_back(&tensor);
   }
   return rest;
 }
