@@ -414,7 +414,7 @@ TEST_F(AdapterFiles, WithUnknownTensorsAreRefused) {
   writer.add_string("adapter.type", "lora");
   writer.add_string("general.architecture", "llama");
   writer.add_tensor("blk.0.attn_q.weight", TypeId::kF32, {1, 1}, std::vector<float>{1});
-  expect(error_of(writer), ErrorCode::kUnsupported, "'blk.0.attn_q.weight' is no part of a LoRA adapter");
+  expect(error_of(writer), ErrorCode::kUnsupported, "'blk.0.attn_q.weight' is not part of a LoRA adapter");
 }
 
 TEST_F(AdapterFiles, WithHalfAPairAreRefused) {
@@ -429,7 +429,7 @@ TEST_F(AdapterFiles, WithRanksThatDifferOrAreTooLargeAreRefused) {
   writer.add_tensor("blk.1.attn_q.weight.lora_b", TypeId::kF32, {32, 3}, std::vector<float>(96));
   expect(error_of(writer), ErrorCode::kFormatError, "expected the rank 4 of 'blk.1.attn_q.weight.lora_a', actual 3");
   made_["blk.0.attn_q"] = test::random_pair(9, 32, 32, 1);
-  expect(error_of_made(), ErrorCode::kUnsupported, "the rank 9 is above the largest that there is room for, 8");
+  expect(error_of_made(), ErrorCode::kUnsupported, "the rank 9 is above the model's maximum, 8");
   made_["blk.0.attn_q"] = test::random_pair(kMaxAdapterRank + 1, 32, 32, 1);
   expect(error_of_made(), ErrorCode::kFormatError, "expected a rank from 1 to 512, actual 513");
 }
@@ -439,7 +439,7 @@ TEST_F(AdapterFiles, WithNumbersThatAreNoneAreRefused) {
   expect(error_of_made(), ErrorCode::kFormatError, "'blk.0.attn_q.weight.lora_b': it holds NaN or an infinity");
   made_["blk.0.attn_q"].up[5] = 0;
   made_["blk.0.attn_q"].down[5] = 3e38f;
-  expect(error_of_made(), ErrorCode::kFormatError, "with its factor it holds NaN or an infinity");
+  expect(error_of_made(), ErrorCode::kFormatError, "multiplied by its factor it holds NaN or an infinity");
 }
 
 TEST_F(AdapterFiles, ThatBeginInAPromptsMiddleAreRefused) {

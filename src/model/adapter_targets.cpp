@@ -25,13 +25,6 @@ Result<WeightId> load_stack(Backend& backend, const AdapterTarget& target, uint3
   return backend.load_matrix(source);
 }
 
-Status make_stacks(Backend& backend, const AdapterSlots& slots, AdapterTarget& target) {
-  RZ_TRY(target.down, load_stack(backend, target, slots.n_slots, slots.max_rank, target.n_cols));
-  RZ_TRY(target.up, load_stack(backend, target, slots.n_slots, target.n_rows, slots.max_rank));
-  RZ_TRY(target.ranks, backend.load_vector(std::vector<float>(slots.n_slots), target.layer));
-  return {};
-}
-
 }  // namespace
 
 Result<AdapterTargets> AdapterTargets::create(std::vector<AdapterTarget> targets, const AdapterSlots& slots,
@@ -42,7 +35,9 @@ Result<AdapterTargets> AdapterTargets::create(std::vector<AdapterTarget> targets
   const std::vector<WeightId> products = adaptable_weights(build_forward(config, weights).program);
   for (AdapterTarget& target : targets) {
     if (std::ranges::find(products, target.weight) == products.end()) continue;
-    RZ_CHECK_OK(make_stacks(backend, slots, target));
+    RZ_TRY(target.down, load_stack(backend, target, slots.n_slots, slots.max_rank, target.n_cols));
+    RZ_TRY(target.up, load_stack(backend, target, slots.n_slots, target.n_rows, slots.max_rank));
+    RZ_TRY(target.ranks, backend.load_vector(std::vector<float>(slots.n_slots), target.layer));
     made.targets_.push_back(std::move(target));
   }
   return made;
@@ -71,10 +66,10 @@ uint64_t adapter_bytes(const Program& outline, const AdapterSlots& slots) {
   if (slots.n_slots == 0) return 0;
   uint64_t n_floats = 0;
   const auto count = [&](ActId in, ActId out) {
-    constexpr uint64_t kMostPadding = 31;  // of a row, in floats
+    constexpr uint64_t kMaxPadding = 31;  // floats per row
     const uint64_t n_in = outline.activations[static_cast<uint32_t>(in)].n_cols;
     const uint64_t n_out = outline.activations[static_cast<uint32_t>(out)].n_cols;
-    n_floats += slots.n_slots * (slots.max_rank * (n_in + kMostPadding) + n_out * (slots.max_rank + kMostPadding));
+    n_floats += slots.n_slots * (slots.max_rank * (n_in + kMaxPadding) + n_out * (slots.max_rank + kMaxPadding));
   };
   for (const Op& op : outline.ops) {
     if (const auto* linear = std::get_if<LinearOp>(&op)) count(linear->in, linear->out);

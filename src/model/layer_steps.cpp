@@ -21,8 +21,8 @@ constexpr LayerForm kForms[] = {{"before each branch", kPre},
                                 {"before and after each branch", kSandwich},
                                 {"one for mixer and ffn in parallel", kParallel},
                                 {"one each for mixer and ffn in parallel", kParallelApart},
-                                {"of the stream after each branch", kOfStream},
-                                {"before the ffn, with the mixer beside that of the layer before", kBesideLast}};
+                                {"on the stream after each branch", kOfStream},
+                                {"before the ffn, with the mixer in parallel with the previous one", kBesideLast}};
 
 }  // namespace
 
