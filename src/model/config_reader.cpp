@@ -270,11 +270,11 @@ Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConf
 }
 
 // Adds a parallel mixer: each layer of the file becomes two, and the second reads the first one's input.
-void add_parallel_mixer(const MixerConfig& beside, ModelConfig& c) {
+void add_parallel_mixer(const MixerConfig& parallel, ModelConfig& c) {
   std::vector<LayerConfig> layers;
   for (const LayerConfig& layer : c.layers) {
     layers.push_back({.norm_place = layer.norm_place, .mixer = layer.mixer, .ffn = NoFfnConfig{}});
-    layers.push_back({.norm_place = NormPlace::kBesideLast, .mixer = beside, .ffn = layer.ffn});
+    layers.push_back({.norm_place = NormPlace::kParallelToLast, .mixer = parallel, .ffn = layer.ffn});
   }
   c.layers = std::move(layers);
   c.n_layers_each = 2;
@@ -297,8 +297,8 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
   if (auto* first = std::get_if<Rwkv7Config>(&c.layers.front().mixer)) first->is_first = true;
   if (mixers.contains(MixerKind::kAttention)) RZ_CHECK_OK(set_attention_layers(keys, c));
   if (keys.spec().beside) {
-    RZ_TRY(const MixerConfig beside, read_mixer(keys, *keys.spec().beside, c));
-    add_parallel_mixer(beside, c);
+    RZ_TRY(const MixerConfig parallel, read_mixer(keys, *keys.spec().beside, c));
+    add_parallel_mixer(parallel, c);
   }
   return {};
 }

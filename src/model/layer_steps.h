@@ -14,7 +14,7 @@ enum class NormPlace : uint8_t {
   kParallel,       // one norm for mixer and ffn, which are computed in parallel (Phi-2)
   kParallelApart,  // one norm each for mixer and ffn, which are computed in parallel (GPT-NeoX)
   kOfStream,       // on the residual stream, after each branch is added (BERT)
-  kBesideLast      // before the ffn; the mixer reads the input of the previous layer's mixer (Falcon-H1)
+  kParallelToLast  // before the ffn; the mixer reads the input of the previous layer's mixer (Falcon-H1)
 };
 
 // A branch (mixer or ffn) reads the last norm before it, or the stream if there is none.
