@@ -24,7 +24,7 @@ using test::Device;
 using test::MadeAdapter;
 
 constexpr uint32_t kContext = 64;
-constexpr AdapterRoom kRoom{.n_places = 2, .max_rank = 8};
+constexpr AdapterSlots kSlots{.n_slots = 2, .max_rank = 8};
 
 // A folder for a test's files, removed with it.
 class Folder {
@@ -46,19 +46,19 @@ engine::EngineOptions options_for(const ModelConfig& config) {
           .max_seqs = 4,
           .block_tokens = 16,
           .kv_type = KvType::kF32,
-          .whole_prompts = config.sees_later};
+          .whole_prompts = config.is_bidirectional};
 }
 
 // An engine over a model with room for adapters.
 class Adapted {
  public:
-  Adapted(const ModelFile& file, std::unique_ptr<Backend> backend, const AdapterRoom& room = kRoom,
+  Adapted(const ModelFile& file, std::unique_ptr<Backend> backend, const AdapterSlots& slots = kSlots,
           std::optional<engine::EngineOptions> options = std::nullopt)
       : backend_(std::move(backend)) {
     const ModelConfig config = *read_config(file, {.n_ctx = kContext});
     const engine::EngineOptions own = options.value_or(options_for(config));
     EXPECT_TRUE(backend_->configure(engine::limits_for(own)).ok());
-    auto model = Model::load(file, config, *backend_, {.n_ctx = kContext, .adapters = room});
+    auto model = Model::load(file, config, *backend_, {.n_ctx = kContext, .adapters = slots});
     EXPECT_TRUE(model.ok()) << model.error().message;
     model_ = std::make_unique<Model>(std::move(*model));
     engine_ = std::move(*engine::Engine::create(*model_, *backend_, {}, own));
@@ -98,7 +98,7 @@ double apart(const std::vector<float>& a, const std::vector<float>& b) {
 MadeAdapter adapter_for(const Model& model, uint32_t seed = 1) {
   MadeAdapter made;
   for (const AdapterTarget& target : model.adapter_targets().all()) {
-    const uint32_t rank = 1 + static_cast<uint32_t>(made.size()) % kRoom.max_rank;
+    const uint32_t rank = 1 + static_cast<uint32_t>(made.size()) % kSlots.max_rank;
     const auto own = static_cast<uint32_t>(seed * 100 + made.size());
     made.try_emplace(target.gguf.name, test::random_pair(rank, target.gguf.n_rows, target.n_cols, own));
   }
@@ -121,7 +121,7 @@ TEST_P(AdaptedArchitectures, GiveTheLogitsOfMergedWeights) {
   const auto file = tiny.open();
   ASSERT_TRUE(file.ok()) << file.error().message;
   const ModelConfig config = *read_config(*file);
-  if (config.sees_later || config.n_labels > 0) GTEST_SKIP() << "gives no logits of tokens";
+  if (config.is_bidirectional || config.n_labels > 0) GTEST_SKIP() << "gives no logits of tokens";
   const Folder folder;
   Adapted adapted(*file, make_reference_backend());
   const MadeAdapter made = adapter_for(adapted.model());
@@ -183,7 +183,7 @@ TEST_P(AdaptedDevices, GiveEachRequestInABatchTheTokensThatItGivesAlone) {
   if (!backend.ok()) GTEST_SKIP() << backend.error().message;
   const auto file = test::tiny_model(*spec).open();
   const Folder folder;
-  Adapted adapted(*file, std::move(*backend), kRoom, kTight);
+  Adapted adapted(*file, std::move(*backend), kSlots, kTight);
   for (const uint32_t i : {1u, 2u}) {
     const std::string name = i == 1 ? "a" : "b";
     const fs::path path = folder / name.c_str();
@@ -414,7 +414,7 @@ TEST_F(AdapterFiles, WithUnknownTensorsAreRefused) {
   writer.add_string("adapter.type", "lora");
   writer.add_string("general.architecture", "llama");
   writer.add_tensor("blk.0.attn_q.weight", TypeId::kF32, {1, 1}, std::vector<float>{1});
-  expect(error_of(writer), ErrorCode::kUnsupported, "'blk.0.attn_q.weight' is no part of a LoRA adapter");
+  expect(error_of(writer), ErrorCode::kUnsupported, "'blk.0.attn_q.weight' is not part of a LoRA adapter");
 }
 
 TEST_F(AdapterFiles, WithHalfAPairAreRefused) {
@@ -429,7 +429,7 @@ TEST_F(AdapterFiles, WithRanksThatDifferOrAreTooLargeAreRefused) {
   writer.add_tensor("blk.1.attn_q.weight.lora_b", TypeId::kF32, {32, 3}, std::vector<float>(96));
   expect(error_of(writer), ErrorCode::kFormatError, "expected the rank 4 of 'blk.1.attn_q.weight.lora_a', actual 3");
   made_["blk.0.attn_q"] = test::random_pair(9, 32, 32, 1);
-  expect(error_of_made(), ErrorCode::kUnsupported, "the rank 9 is above the largest that there is room for, 8");
+  expect(error_of_made(), ErrorCode::kUnsupported, "the rank 9 is above the model's maximum, 8");
   made_["blk.0.attn_q"] = test::random_pair(kMaxAdapterRank + 1, 32, 32, 1);
   expect(error_of_made(), ErrorCode::kFormatError, "expected a rank from 1 to 512, actual 513");
 }
@@ -439,7 +439,7 @@ TEST_F(AdapterFiles, WithNumbersThatAreNoneAreRefused) {
   expect(error_of_made(), ErrorCode::kFormatError, "'blk.0.attn_q.weight.lora_b': it holds NaN or an infinity");
   made_["blk.0.attn_q"].up[5] = 0;
   made_["blk.0.attn_q"].down[5] = 3e38f;
-  expect(error_of_made(), ErrorCode::kFormatError, "with its factor it holds NaN or an infinity");
+  expect(error_of_made(), ErrorCode::kFormatError, "multiplied by its factor it holds NaN or an infinity");
 }
 
 TEST_F(AdapterFiles, ThatBeginInAPromptsMiddleAreRefused) {
@@ -490,7 +490,7 @@ TEST_F(AdaptersAtRunTime, AreFoundByTheirNamesAlone) {
   const AdapterInfo info = adapted_->adapters().list()[0];
   EXPECT_EQ(info.name, "a");
   EXPECT_EQ(info.scale, 0.5f);
-  EXPECT_EQ(info.rank, kRoom.max_rank);
+  EXPECT_EQ(info.rank, kSlots.max_rank);
   EXPECT_FALSE(info.is_default);
 }
 
@@ -525,14 +525,14 @@ TEST_F(AdaptersAtRunTime, StayWhileRequestsHaveThem) {
     tokens.push_back(event.id);
     if (!std::exchange(is_tried, true)) {
       EXPECT_TRUE(adapted_->adapters().remove("a").ok());
-      EXPECT_EQ(adapted_.load("c", path(3)).error().code, ErrorCode::kResourceExhausted) << "its place is in use";
+      EXPECT_EQ(adapted_.load("c", path(3)).error().code, ErrorCode::kResourceExhausted) << "its slot is in use";
     }
     return true;
   };
   ASSERT_TRUE(adapted_->generate(requests({"a"})[0], on_token).ok());
   EXPECT_EQ(tokens, alone);
   EXPECT_EQ(adapted_->generate(requests({"a"})[0], {}).error().code, ErrorCode::kNotFound);
-  EXPECT_TRUE(adapted_.load("c", path(3)).ok()) << "its place is free";
+  EXPECT_TRUE(adapted_.load("c", path(3)).ok()) << "its slot is free";
 }
 
 TEST_F(AdaptersAtRunTime, TellWhoRunsAndWhoWaits) {

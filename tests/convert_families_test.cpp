@@ -113,7 +113,7 @@ void expect_keys_of(const ModelFile& made, const ModelFile& original) {
     ++n_compared;
   }
   EXPECT_GE(n_compared, 3u);
-  for (size_t i = 0; i < config->layers.size() && config->sees_later == false; ++i) {
+  for (size_t i = 0; i < config->layers.size() && config->is_bidirectional == false; ++i) {
     EXPECT_EQ(config->layers[i].norm_place, expected->layers[i].norm_place);
     EXPECT_EQ(config->layers[i].mixer.index(), expected->layers[i].mixer.index());
     EXPECT_EQ(config->layers[i].ffn.index(), expected->layers[i].ffn.index());

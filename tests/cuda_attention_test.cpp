@@ -101,13 +101,13 @@ TEST_P(CudaAttention, OfPromptRowsAcrossCutsAgrees) {
   expect_like_reference({.n_heads = 1, .window = 100, .is_chunked = true}, rows, 0);
 }
 
-// Rows that see later ones, in one cut and in two, and in a text of several tiles.
+// Bidirectional attention, in one cut and in two, and in a text of several tiles.
 TEST_P(CudaAttention, OfRowsThatSeeThoseAfterThemAgrees) {
   const std::vector<SeqRows> rows = {{0, 2000, 80}, {1, 0, 1}, {2, 0, 130}};
   for (const uint32_t window : {0u, 1u, 20u, 100u}) {
-    expect_like_reference({.n_heads = 1, .window = window, .sees_later = true}, rows, 0);
+    expect_like_reference({.n_heads = 1, .window = window, .is_bidirectional = true}, rows, 0);
   }
-  expect_like_reference({.n_heads = 1, .window = 20, .type = KvType::kF32, .sees_later = true}, rows, 0);
+  expect_like_reference({.n_heads = 1, .window = 20, .type = KvType::kF32, .is_bidirectional = true}, rows, 0);
 }
 
 ContextShape latents(uint32_t n_heads, uint32_t latent_dim, KvType type = KvType::kF16, uint32_t window = 0) {

@@ -70,7 +70,7 @@ TEST_P(Embeddings, ArePooledAsTheReferencePools) {
   const auto config = read_config(*file, {.n_ctx = 64});
   ASSERT_TRUE(config.ok()) << config.error().message;
   engine::EngineOptions options = options_for(64, 1);
-  options.whole_prompts = config->sees_later;
+  options.whole_prompts = config->is_bidirectional;
   test::EngineRig rig(*file, std::move(*backend), options);
   Request request;
   request.prompt = tokens_of(json_of(folder / (name + ".tokens.json")));

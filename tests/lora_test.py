@@ -195,7 +195,7 @@ class AtRunTime(WithAdapters):
             self.assertIn("the folder of adapters has no", message)
 
     def test_what_cannot_be_loaded_says_why_and_no_folder(self):
-        for path, part in (("dora", "use_dora"), ("wide", "the rank 5 is above the largest")):
+        for path, part in (("dora", "use_dora"), ("wide", "the rank 5 is above the model's maximum")):
             message = json.loads(self.load("x", path, 400))["error"]["message"]
             self.assertIn(part, message)
             self.assertNotIn(self.folder.name, message)

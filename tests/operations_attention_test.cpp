@@ -50,7 +50,7 @@ std::vector<double> attention_bounds(const AttentionCase& c, const AttentionRig&
         // The sum is rounded where a slope reaches some tens; farther positions have no weight.
         const double biased = c.has_slopes ? 4 * kUnit * 32 : 0;
         const double score = kSigmas * c.scale() * product + c.softcap * kTanhError + biased;
-        const uint32_t n_seen = c.sees_later ? chunk.first_pos + chunk.n_rows : pos + 1;
+        const uint32_t n_seen = c.is_bidirectional ? chunk.first_pos + chunk.n_rows : pos + 1;
         const double bound = score + 2 * kExpError + kSigmas * (sum_sigma(n_seen) + lost);
         bounds.insert(bounds.end(), c.head_dim, bound);
       }
@@ -101,7 +101,7 @@ TEST_P(AttentionTest, OfRowsThatSeeThoseAfterThemAgrees) {
                           .window = window,
                           .kv_type = kv_type,
                           .has_slopes = window != 20,
-                          .sees_later = true};
+                          .is_bidirectional = true};
     AttentionRig reference(make_reference_backend(), c), rig(*backend.make(2), c);
     const auto attended = [&batch](AttentionRig& of) {
       of.store_history(1, 563);

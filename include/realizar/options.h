@@ -174,7 +174,7 @@ struct BesideSettings {
 // Low-rank adapters for requests to choose from (adapter.h).
 struct AdapterSettings {
   std::vector<AdapterSource> sources = {};  // loaded along with the model
-  uint32_t n_places = 0;                    // adapters loaded at the same time; 0: one for each of `sources`
+  uint32_t n_slots = 0;                     // adapters loaded at the same time; 0: one for each of `sources`
   uint32_t max_rank = 0;                    // maximum rank; 0: the largest of `sources`, or 64 without any
   std::string default_name = {};            // adapter for requests that name none; "": none
 };

@@ -55,7 +55,7 @@ Status take_adapters(AdapterSettings& adapters, const rz_load_options& given) {
     RZ_TRY(AdapterSource source, parse_adapter(lora));
     adapters.sources.push_back(std::move(source));
   }
-  take_number(adapters.n_places, given.max_loras);
+  take_number(adapters.n_slots, given.max_loras);
   take_number(adapters.max_rank, given.max_lora_rank);
   return {};
 }

@@ -76,24 +76,24 @@ uint64_t draft_bytes(const ModelSource& drafter, const engine::EngineOptions& en
          gpu_other_bytes(file, config, engine_options, limits, 1);
 }
 
-// The room for adapters that the options ask for. Errors: those of the adapters' files.
-Result<AdapterRoom> adapter_room(const AdapterSettings& settings) {
+// The slots for adapters that the options ask for. Errors: those of the adapters' files.
+Result<AdapterSlots> adapter_slots(const AdapterSettings& settings) {
   constexpr uint32_t kDefaultRank = 64, kStep = 4;  // kStep: floats that kernels read at a time
   const auto n_sources = static_cast<uint32_t>(settings.sources.size());
-  AdapterRoom room{.n_places = std::max(settings.n_places, n_sources)};
-  if (room.n_places == 0) return room;
+  AdapterSlots slots{.n_slots = std::max(settings.n_slots, n_sources)};
+  if (slots.n_slots == 0) return slots;
   uint32_t largest = n_sources == 0 && settings.max_rank == 0 ? kDefaultRank : settings.max_rank;
   for (const AdapterSource& source : settings.sources) {
     RZ_TRY(const uint32_t rank, read_adapter_rank(source.path));
     largest = std::max(largest, rank);
   }
-  if (room.n_places > kMaxAdapters || largest > kMaxAdapterRank) {
+  if (slots.n_slots > kMaxAdapters || largest > kMaxAdapterRank) {
     return invalid_argument(fmt::format("adapters: expected at most {} of a rank of at most {}, actual {} of {}",
-                                        kMaxAdapters, kMaxAdapterRank, room.n_places, largest),
+                                        kMaxAdapters, kMaxAdapterRank, slots.n_slots, largest),
                             "max_loras");
   }
-  room.max_rank = (largest + kStep - 1) / kStep * kStep;
-  return room;
+  slots.max_rank = (largest + kStep - 1) / kStep * kStep;
+  return slots;
 }
 
 // The kernel kills a process that exceeds its control group's memory, without a message: a model that cannot fit is
@@ -126,9 +126,9 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const LoadOptions& options,
   const auto& [file, config] = source;
   const auto n_sharing = options.gpu.split == Split::kTensor ? static_cast<uint32_t>(options.gpu.devices.size()) : 1;
   const uint64_t for_draft = drafter != nullptr ? draft_bytes(*drafter, engine_options) : 0;
-  RZ_TRY(const AdapterRoom room, adapter_room(options.adapters));
-  const uint64_t n_weight_bytes = gpu_tensor_bytes(file) + adapter_bytes(outline_forward(config), room);
-  const uint64_t n_other_bytes = gpu_other_bytes(file, config, engine_options, limits, n_sharing, room);
+  RZ_TRY(const AdapterSlots slots, adapter_slots(options.adapters));
+  const uint64_t n_weight_bytes = gpu_tensor_bytes(file) + adapter_bytes(outline_forward(config), slots);
+  const uint64_t n_other_bytes = gpu_other_bytes(file, config, engine_options, limits, n_sharing, slots);
   const cuda::CudaOptions cuda_options{options.gpu.memory_mb << 20,
                                        n_other_bytes + for_draft,
                                        kv_bytes(config, engine_options),
@@ -361,7 +361,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
   engine_options.kv_type = static_cast<KvType>(options.cache.type);
   engine_options.choose_on_host = options.gpu.chooser == Chooser::kHost;
   engine_options.n_ctx = std::min(config.n_ctx, max_positions);
-  engine_options.whole_prompts = config.sees_later;
+  engine_options.whole_prompts = config.is_bidirectional;
   if (options.batch.max_seqs < 1) return invalid_argument("max_seqs: expected 1 or more, actual 0", "max_seqs");
   if (options.batch.max_tokens < 1) {
     return invalid_argument("max_batch_tokens: expected 1 or more, actual 0", "max_batch_tokens");
@@ -382,7 +382,7 @@ Result<engine::EngineOptions> LoadedModel::engine_options(const ModelConfig& con
                                  ? options.cache.n_tokens
                                  : static_cast<uint32_t>(std::min<uint64_t>(n_positions, UINT32_MAX));
   // An encoder keeps nothing from one step to the next.
-  if (config.sees_later && options.cache.n_tokens == 0) {
+  if (config.is_bidirectional && options.cache.n_tokens == 0) {
     const uint64_t n_rows = engine::limits_for(engine_options).max_rows;
     const uint64_t n_begun = uint64_t{engine_options.max_seqs} * engine_options.block_tokens;
     engine_options.kv_tokens = static_cast<uint32_t>(std::min<uint64_t>(n_rows + n_begun, UINT32_MAX));
@@ -457,8 +457,8 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
   RZ_TRY(backend, make_backend(choice, options, engine_options, limits, source, drafter));
   ranks.reset(options.ranks);
   RZ_CHECK_OK(backend->configure(limits));
-  RZ_TRY(const AdapterRoom room, adapter_room(options.adapters));
-  RZ_CHECK_OK(load_shares(source, options, room));
+  RZ_TRY(const AdapterSlots slots, adapter_slots(options.adapters));
+  RZ_CHECK_OK(load_shares(source, options, slots));
   RZ_CHECK_OK(wait_for_text());
   if (breakers != nullptr) engine_options.make_breakers = [cache = breakers.get()] { return cache->usual(); };
   RZ_TRY(engine, engine::Engine::create(*model, *backend, generation_config.end_tokens, engine_options));
@@ -469,11 +469,11 @@ Status LoadedModel::load_models_on(BackendChoice choice, const ModelSource& sour
   return options.warm_up ? engine->warm_up() : Status{};
 }
 
-Status LoadedModel::load_shares(const ModelSource& source, const LoadOptions& options, const AdapterRoom& room) {
+Status LoadedModel::load_shares(const ModelSource& source, const LoadOptions& options, const AdapterSlots& slots) {
   const auto load = [&]() -> Status {
     RZ_TRY(Model loaded,
            Model::load(file, source.config, *backend,
-                       {.progress = options.progress, .hash_weights = options.hash_weights, .adapters = room}));
+                       {.progress = options.progress, .hash_weights = options.hash_weights, .adapters = slots}));
     model = std::make_unique<Model>(std::move(loaded));
     return {};
   };

@@ -26,7 +26,7 @@ namespace realizar {
 
 class Backend;
 class Model;
-struct AdapterRoom;
+struct AdapterSlots;
 namespace text {
 struct Conversation;
 }
@@ -127,7 +127,7 @@ struct LoadedModel {
   Status load_models_on(BackendChoice choice, const ModelSource& source, const ModelSource* drafter,
                         const LoadOptions& options, engine::EngineOptions engine_options);
   // Loads this process's share of the model, and has other processes load theirs.
-  Status load_shares(const ModelSource& source, const LoadOptions& options, const AdapterRoom& room);
+  Status load_shares(const ModelSource& source, const LoadOptions& options, const AdapterSlots& slots);
   Status load_draft(const ModelSource& source, const LoadOptions& options, const engine::EngineOptions& engine_options);
   static Result<engine::EngineOptions> engine_options(const ModelConfig& config, const LoadOptions& options,
                                                       uint32_t max_positions);

@@ -69,7 +69,7 @@ uint64_t gpu_tensor_bytes(const ModelFile& file) {
 }
 
 uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options,
-                         const BackendLimits& limits, uint32_t n_sharing, const AdapterRoom& adapters) {
+                         const BackendLimits& limits, uint32_t n_sharing, const AdapterSlots& adapters) {
   constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
   KvLayout cache;
   cache.block_tokens = options.block_tokens;

@@ -33,7 +33,7 @@ uint64_t gpu_tensor_bytes(const ModelFile& file);
 // A model's memory on each GPU in addition to weights and cache: buffers of its steps, and the runtime's own.
 // n_sharing: GPUs that share every layer.
 uint64_t gpu_other_bytes(const ModelFile& file, const ModelConfig& config, const engine::EngineOptions& options,
-                         const BackendLimits& limits, uint32_t n_sharing, const AdapterRoom& adapters = {});
+                         const BackendLimits& limits, uint32_t n_sharing, const AdapterSlots& adapters = {});
 
 // Host memory for layers that do not fit on GPUs. Unlimited if there is no disk for more.
 uint64_t gpu_host_bytes(const GpuSettings& settings);

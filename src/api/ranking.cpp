@@ -51,7 +51,7 @@ Result<std::vector<TokenId>> rank_prompt(const LoadedModel& model, std::string_v
   RZ_TRY(const text::Tokenizer* tokenizer, model.require_tokenizer());
   RZ_TRY(const auto pattern, model.file.metadata().get_string("tokenizer.chat_template.rerank"));
   const ModelConfig& config = model.model->config();
-  if (pattern || !config.sees_later) {
+  if (pattern || !config.is_bidirectional) {
     const std::string_view own = pattern ? std::string_view(*pattern) : kDecoderTemplate;
     return tokenizer->encode(fill_template(own, query, document), {.add_special = false, .parse_special = true});
   }

@@ -96,7 +96,7 @@ uint64_t file_hash(const ModelFile& file, const ModelConfig& config) {
 }
 
 Status check_options(const LoadOptions& options) {
-  if (options.adapters.n_places > 0 || !options.adapters.sources.empty()) {
+  if (options.adapters.n_slots > 0 || !options.adapters.sources.empty()) {
     return unsupported("ranks that share a model do not support adapters", "lora");
   }
   return {};

@@ -17,7 +17,7 @@ uint64_t n_seen(uint64_t first_pos, uint64_t n_rows, uint64_t window) {
 }
 
 // n_seen for bidirectional attention with a window on either side.
-uint64_t n_seen_both_ways(uint64_t n_rows, uint64_t window) {
+uint64_t n_seen_bidirectional(uint64_t n_rows, uint64_t window) {
   if (window == 0 || window >= n_rows) return n_rows * n_rows;
   return n_rows * (2 * window - 1) - window * (window - 1);
 }
@@ -42,7 +42,7 @@ OpWork attention_work(const AttentionOp& op, const StepBatch& batch, KvType type
     const uint64_t n_read = op.window > 0 ? std::min<uint64_t>(n_pos, uint64_t{op.window} + seq.n_rows - 1) : n_pos;
     work.bytes += (op.latent_dim > 0 ? 1 : 2) * n_read * op.n_kv_heads * vector_bytes;
     const uint64_t n_pairs =
-        op.sees_later ? n_seen_both_ways(seq.n_rows, op.window) : n_seen(first_pos, seq.n_rows, op.window);
+        op.is_bidirectional ? n_seen_bidirectional(seq.n_rows, op.window) : n_seen(first_pos, seq.n_rows, op.window);
     work.flops += 2 * n_pairs * op.n_heads * (op.head_dim + op.value_dim());
   }
   return work;

@@ -232,7 +232,7 @@ struct LatentStoreOp {
 // slopes: ALiBi); softcap * tanh(s / softcap) where softcap > 0; softmax over positions p with p <= pos and (window ==
 // 0 or pos - p < window), and over sinks[h] (if given), which have no value; out = sum of weights * v. Query head h
 // reads KV head h / (n_heads / n_kv_heads). Where latent_dim > 0 the cache has only keys, and a key's value is its
-// first latent_dim elements. Where `sees_later` attention is bidirectional: p extends to the last position of the
+// first latent_dim elements. Where `is_bidirectional` attention is bidirectional: p extends to the last position of the
 // sequence's rows in the step (within p - pos < window, if there is one); such a step has no decode rows.
 struct AttentionOp {
   static constexpr const char* kName = "attention";
@@ -244,10 +244,10 @@ struct AttentionOp {
   float scale;
   float softcap = 0.0f;
   uint32_t window = 0;
-  bool is_chunked = false;      // the window restarts at each of its multiples
-  bool sees_later = false;      // bidirectional over the rows of the sequence in the step; not with is_chunked
-  WeightId sinks = kNoWeight;   // vector [n_heads]
-  WeightId slopes = kNoWeight;  // vector [n_heads]
+  bool is_chunked = false;        // the window restarts at each of its multiples
+  bool is_bidirectional = false;  // bidirectional over the rows of the sequence in the step; not with is_chunked
+  WeightId sinks = kNoWeight;     // vector [n_heads]
+  WeightId slopes = kNoWeight;    // vector [n_heads]
   uint32_t latent_dim = 0;
 
   constexpr uint32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
@@ -259,7 +259,7 @@ struct AttentionOp {
   }
   // The end of the positions it attends to; the sequence has n_positions after the step.
   constexpr uint32_t end_seen(uint32_t pos, uint32_t n_positions) const {
-    if (!sees_later) return pos + 1;
+    if (!is_bidirectional) return pos + 1;
     return window == 0 || n_positions - pos < window ? n_positions : pos + window;
   }
 
@@ -276,7 +276,7 @@ struct AttentionOp {
     v.trait("softcap", softcap, 0.0f);
     v.trait("window", window, 0u);
     v.trait("is_chunked", is_chunked, false);
-    v.trait("sees_later", sees_later, false);
+    v.trait("is_bidirectional", is_bidirectional, false);
     v.trait("latent_dim", latent_dim, 0u);
   }
   bool operator==(const AttentionOp&) const = default;

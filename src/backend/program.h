@@ -2,6 +2,7 @@
 // every step's batch; nothing in it depends on a step.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -27,6 +28,12 @@ struct Program {
   ActId add_activation(std::string name, uint32_t n_cols, Rows rows = Rows::kAll) {
     activations.push_back({std::move(name), n_cols, rows});
     return ActId{static_cast<uint32_t>(activations.size() - 1)};
+  }
+  // The activation with this name and shape, added if there is none.
+  ActId find_or_add_activation(const std::string& name, uint32_t n_cols, Rows rows = Rows::kAll) {
+    const auto found = std::ranges::find(activations, ActShape{name, n_cols, rows});
+    if (found == activations.end()) return add_activation(name, n_cols, rows);
+    return ActId{static_cast<uint32_t>(found - activations.begin())};
   }
   void add(const Op& op) { ops.push_back(op); }
   bool operator==(const Program&) const = default;

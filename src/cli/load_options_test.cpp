@@ -132,7 +132,7 @@ Texts texts_of(const LoadOptions& options) {
   const auto& [path, n_draft, guesses] = draft;
   const auto& [chat_template, params] = beside;
   const auto& [added_ends, no_ends] = ends;
-  const auto& [sources, n_places, max_rank, default_name] = adapters;
+  const auto& [sources, n_slots, max_rank, default_name] = adapters;
   return {{"backend", text_of(backend)},
           {"n_ctx", text_of(n_ctx)},
           {"rope.scaling", text_of(scaling)},
@@ -162,7 +162,7 @@ Texts texts_of(const LoadOptions& options) {
           {"beside.chat_template", text_of(chat_template)},
           {"beside.params", text_of(params)},
           {"adapters.sources", text_of(sources)},
-          {"adapters.n_places", text_of(n_places)},
+          {"adapters.n_slots", text_of(n_slots)},
           {"adapters.max_rank", text_of(max_rank)},
           {"adapters.default_name", text_of(default_name)},
           {"ends.ends", text_of(added_ends)},

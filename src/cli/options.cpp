@@ -161,7 +161,7 @@ std::string LoadFlags::changing_option(const Flags& flags) const {
 
 void LoadFlags::add_serving_to(Flags flags) {
   flags
-      .option("--max-loras", options.adapters.n_places,
+      .option("--max-loras", options.adapters.n_slots,
               "Maximum number of loaded adapters per model; 0: those of --lora, and with --lora-dir four more")
       .in_range(0, 256)
       .with_default();

@@ -62,10 +62,10 @@ Status make_room_for_adapters(server::ServerOptions& options) {
   if (!std::filesystem::is_directory(options.lora_dir, error)) {
     return not_found("--lora-dir: there is no folder " + options.lora_dir, "lora_dir");
   }
-  if (options.load.adapters.n_places > 0) return {};
+  if (options.load.adapters.n_slots > 0) return {};
   size_t n_most = 0;
   for (const auto& model : options.models) n_most = std::max(n_most, model.adapters.size());
-  options.load.adapters.n_places = static_cast<uint32_t>(n_most) + kMoreAdapters;
+  options.load.adapters.n_slots = static_cast<uint32_t>(n_most) + kMoreAdapters;
   return {};
 }
 

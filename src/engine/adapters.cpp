@@ -55,9 +55,9 @@ Adapters::Adapters(const Model& model, Backend& backend)
     : model_(model),
       targets_(model.adapter_targets()),
       backend_(backend),
-      ranks_(targets_.n_parts(), std::vector<float>(targets_.room().n_places)),
-      slots_(targets_.room().n_places),
-      users_(targets_.room().n_places) {}
+      ranks_(targets_.n_parts(), std::vector<float>(targets_.slots().n_slots)),
+      slots_(targets_.slots().n_slots),
+      users_(targets_.slots().n_slots) {}
 
 const Adapters::Slot* Adapters::find(std::string_view name) const {
   const auto found = std::ranges::find_if(

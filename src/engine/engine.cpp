@@ -34,7 +34,7 @@ SequenceLimits sequence_limits(const ModelConfig& config, const EngineOptions& o
           .max_drafts = options.max_drafts(),
           .n_types = std::max(config.n_types, 1u),
           .n_labels = config.n_labels,
-          .sees_later = config.sees_later};
+          .is_bidirectional = config.is_bidirectional};
 }
 
 // Prefixes computed with an adapter and a factor are never shared with others.
@@ -67,7 +67,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
     return invalid_argument(fmt::format("n_draft: expected at most {}, actual {}", kMaxDraft, options.n_draft),
                             "n_draft");
   }
-  REQUIRE(options.whole_prompts == c.sees_later);
+  REQUIRE(options.whole_prompts == c.is_bidirectional);
   RZ_CHECK_OK(backend.create_kv_cache(cache_layout_for(c, options)));
   const Forward forward = build_forward(c, model.weights());
   RZ_TRY(const ProgramId plain, backend.compile(forward.program));
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Engine>> Engine::create(const Model& model, Backend& back
     RZ_TRY(programs.adapted, backend.compile(with_adapters(forward.program, model.adapter_targets())));
   }
   return std::unique_ptr<Engine>(new Engine(model, backend, programs,
-                                            {forward.hidden, forward.logits, n_outputs(c), c.sees_later},
+                                            {forward.hidden, forward.logits, n_outputs(c), c.is_bidirectional},
                                             std::move(end_tokens), options));
 }
 

@@ -30,13 +30,13 @@ Status check_prompt(std::span<const TokenId> prompt, const SequenceLimits& limit
 constexpr size_t kMaxNumbers = size_t{16} << 20;  // in all vectors of a text
 
 Status check_pooling(const Request& request, const SequenceLimits& limits) {
-  if (limits.sees_later && request.pooling == Pooling::kNone) {
+  if (limits.is_bidirectional && request.pooling == Pooling::kNone) {
     return unsupported("the model is an encoder, which makes vectors or scores and does not generate text", "pooling");
   }
   if (limits.n_labels > 0 && request.pooling == Pooling::kNone) {
     return unsupported("the model is a reranker, which scores texts and does not generate any", "pooling");
   }
-  if (request.pooling == Pooling::kFirst && !limits.sees_later) {
+  if (request.pooling == Pooling::kFirst && !limits.is_bidirectional) {
     return unsupported("pooling: the first token of a decoder sees no other token", "pooling");
   }
   if (request.pooling == Pooling::kAll && request.prompt.size() * limits.d_model > kMaxNumbers) {
@@ -78,7 +78,7 @@ Result<SequencePtr> make_sequence(const Request& request, RequestSink& sink, con
       request.pooling == Pooling::kMean || request.pooling == Pooling::kAll || request.prompt_logprobs;
   const bool wants_last = request.pooling != Pooling::kNone || sequence->n_wanted > 0;
   sequence->wants_first =
-      request.pooling == Pooling::kFirst || (request.pooling == Pooling::kRank && limits.sees_later);
+      request.pooling == Pooling::kFirst || (request.pooling == Pooling::kRank && limits.is_bidirectional);
   sequence->first_wanted = wants_all || sequence->wants_first ? 0 : sequence->n_prompt - (wants_last ? 1 : 0);
   sequence->tokens.reserve(size_t{sequence->n_prompt} + sequence->n_wanted);
   sequence->tokens.assign(request.prompt.begin(), request.prompt.end());

@@ -82,9 +82,9 @@ inline uint32_t n_answer_room(uint32_t n_ctx, uint32_t n_prompt) {
 // Limits for the check of a request.
 struct SequenceLimits {
   uint32_t n_ctx, n_vocab, d_model, max_drafts;
-  uint32_t n_types = 1;     // of tokens: the type is the upper part of an id
-  uint32_t n_labels = 0;    // scores that the model gives
-  bool sees_later = false;  // the model only gives vectors or scores
+  uint32_t n_types = 1;           // of tokens: the type is the upper part of an id
+  uint32_t n_labels = 0;          // scores that the model gives
+  bool is_bidirectional = false;  // the model only gives vectors or scores
 };
 
 // Checks a request and allocates what its steps need. Any thread. `request` and `sink` must outlive the sequence; only

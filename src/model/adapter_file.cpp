@@ -26,28 +26,27 @@
 namespace realizar {
 namespace {
 
-constexpr std::string_view kPeftBegin = "base_model.model.";
-constexpr std::string_view kWeightEnd = ".weight";
+constexpr std::string_view kPeftPrefix = "base_model.model.";
+constexpr std::string_view kWeightSuffix = ".weight";
 
-// The two halves of what a file has for one tensor of the model.
+// The file's two matrices for one tensor of the model.
 struct Halves {
   const TensorInfo *down = nullptr, *up = nullptr;
   double scale = 1;
 };
 
-// A file of either form, opened.
 struct AdapterFile {
   std::string path;
   bool is_gguf = false;
-  bool is_transposed = false;     // halves are [n_cols, rank] and [rank, n_rows], as MLX has them
-  std::string architecture;       // that GGUF names; "": none
-  std::optional<ModelFile> gguf;  // owns the tensors, as the next two do
+  bool is_transposed = false;     // halves are [n_cols, rank] and [rank, n_rows], as in MLX
+  std::string architecture;       // GGUF's general.architecture, or ""
+  std::optional<ModelFile> gguf;  // this or the next two own the tensors
   MappedFile map;
   std::vector<TensorInfo> tensors;
-  std::map<std::string, Halves, std::less<>> halves;  // by the model's tensor, without ".weight"
+  std::map<std::string, Halves, std::less<>> halves;  // by the name of the model's tensor without ".weight"
 
   Status check() const { return gguf ? gguf->check() : map.check(); }
-  // The shape of a half that is a matrix.
+  // For halves that are matrices.
   uint64_t n_rows(const TensorInfo& half) const { return half.shape[is_transposed ? 1 : 0]; }
   uint64_t n_cols(const TensorInfo& half) const { return half.shape[is_transposed ? 0 : 1]; }
 };
@@ -56,26 +55,26 @@ Error in_tensor(const AdapterFile& file, std::string_view tensor, const std::str
   return format_error(fmt::format("{}: tensor '{}': {}", file.path, tensor, what), std::string(tensor));
 }
 
-bool take_end(std::string_view& name, std::string_view end) {
-  if (!name.ends_with(end)) return false;
-  name.remove_suffix(end.size());
+bool take_suffix(std::string_view& name, std::string_view suffix) {
+  if (!name.ends_with(suffix)) return false;
+  name.remove_suffix(suffix.size());
   return true;
 }
 
-void take_begin(std::string_view& name, std::string_view begin) {
-  if (name.starts_with(begin)) name.remove_prefix(begin.size());
+void take_prefix(std::string_view& name, std::string_view prefix) {
+  if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
 }
 
 Status add_half(AdapterFile& file, const TensorInfo& tensor, std::string_view name, bool is_down) {
   Halves& halves = file.halves[std::string(name)];
   const TensorInfo*& half = is_down ? halves.down : halves.up;
-  if (half != nullptr) return in_tensor(file, tensor.name, "the adapter has it twice");
+  if (half != nullptr) return in_tensor(file, tensor.name, "the adapter contains it twice");
   half = &tensor;
   return {};
 }
 
-// Metadata and tensor names as convert_lora_to_gguf.py writes them. Others leave some keys out, and then the tensors
-// tell what the file is.
+// Metadata and tensor names of convert_lora_to_gguf.py. If other converters omit the type keys, the tensors identify
+// an adapter.
 Status read_gguf_halves(AdapterFile& file, std::span<const TensorInfo> tensors) {
   const Metadata& metadata = file.gguf->metadata();
   const bool has_half =
@@ -97,14 +96,14 @@ Status read_gguf_halves(AdapterFile& file, std::span<const TensorInfo> tensors) 
   RZ_TRY(const auto alpha, metadata.get_double("adapter.lora.alpha"));
   for (const TensorInfo& tensor : tensors) {
     std::string_view name = tensor.name;
-    const bool is_down = take_end(name, ".lora_a"), is_up = !is_down && take_end(name, ".lora_b");
+    const bool is_down = take_suffix(name, ".lora_a"), is_up = !is_down && take_suffix(name, ".lora_b");
     if (!is_down && !is_up) {
-      return unsupported(fmt::format("{}: tensor '{}' is no part of a LoRA adapter: expected a name that ends in "
+      return unsupported(fmt::format("{}: tensor '{}' is not part of a LoRA adapter: expected a name that ends in "
                                      ".lora_a or .lora_b",
                                      file.path, tensor.name),
                          tensor.name);
     }
-    take_end(name, kWeightEnd);
+    take_suffix(name, kWeightSuffix);
     RZ_CHECK_OK(add_half(file, tensor, name, is_down));
   }
   for (auto& [name, halves] : file.halves) {
@@ -120,12 +119,12 @@ Status check_rank(const AdapterFile& file, const TensorInfo& down, uint64_t rank
                    fmt::format("expected the rank {} of adapter_config.json, actual {}", expected, rank));
 }
 
-// "q_proj.lora_A.weight", or "q_proj.lora_A.default.weight" with the name that the adapter had in the trainer.
-bool take_peft_end(std::string_view& name, std::string_view half) {
+// "q_proj.lora_A.weight", or "q_proj.lora_A.default.weight" with the adapter's name in the trainer.
+bool take_peft_suffix(std::string_view& name, std::string_view half) {
   std::string_view rest = name;
-  if (!take_end(rest, kWeightEnd)) return false;
+  if (!take_suffix(rest, kWeightSuffix)) return false;
   if (!rest.ends_with(half)) rest = rest.substr(0, rest.rfind('.'));
-  if (!take_end(rest, half)) return false;
+  if (!take_suffix(rest, half)) return false;
   name = rest;
   return true;
 }
@@ -145,8 +144,8 @@ Error no_half(const AdapterFile& file, std::string_view tensor) {
 Status read_peft_halves(AdapterFile& file, const PeftConfig& config) {
   for (const TensorInfo& tensor : file.tensors) {
     std::string_view name = tensor.name;
-    take_begin(name, kPeftBegin);
-    const bool is_down = take_peft_end(name, ".lora_A"), is_up = !is_down && take_peft_end(name, ".lora_B");
+    take_prefix(name, kPeftPrefix);
+    const bool is_down = take_peft_suffix(name, ".lora_A"), is_up = !is_down && take_peft_suffix(name, ".lora_B");
     if (!is_down && !is_up) return no_half(file, tensor.name);
     RZ_CHECK_OK(add_half(file, tensor, name, is_down));
   }
@@ -160,11 +159,11 @@ Status read_peft_halves(AdapterFile& file, const PeftConfig& config) {
   return {};
 }
 
-// model.layers.0.self_attn.q_proj.lora_a, as mlx-lm names them.
+// mlx-lm's names, for example model.layers.0.self_attn.q_proj.lora_a.
 Status read_mlx_halves(AdapterFile& file, const MlxAdapterConfig& config) {
   for (const TensorInfo& tensor : file.tensors) {
     std::string_view name = tensor.name;
-    const bool is_down = take_end(name, ".lora_a"), is_up = !is_down && take_end(name, ".lora_b");
+    const bool is_down = take_suffix(name, ".lora_a"), is_up = !is_down && take_suffix(name, ".lora_b");
     if (!is_down && !is_up) {
       return unsupported(fmt::format("{}: tensor '{}' is not supported: expected the halves of matrices, lora_a and "
                                      "lora_b",
@@ -181,13 +180,12 @@ Status read_mlx_halves(AdapterFile& file, const MlxAdapterConfig& config) {
   return {};
 }
 
-// The tensors of a folder's adapter.
 Status open_weights(const std::filesystem::path& path, AdapterFile& file) {
   file.path = path.string();
   RZ_TRY(file.map, MappedFile::open(path));
   RZ_TRY(SafeTensors parsed, file.map.checked(parse_safetensors(file.map.bytes(), file.path)));
   if (!parsed.raws.empty()) {
-    return unsupported(fmt::format("{}: tensor '{}' has elements of a type that weights do not have", file.path,
+    return unsupported(fmt::format("{}: tensor '{}' has an element type that weights cannot have", file.path,
                                    parsed.raws.front().name),
                        parsed.raws.front().name);
   }
@@ -195,7 +193,7 @@ Status open_weights(const std::filesystem::path& path, AdapterFile& file) {
   return {};
 }
 
-// A folder of PEFT, or of mlx-lm.
+// A PEFT or mlx-lm folder.
 Result<AdapterFile> open_folder(const std::filesystem::path& folder) {
   constexpr uint64_t kMaxConfigBytes = 1 << 20;
   const std::filesystem::path config_path = folder / "adapter_config.json";
@@ -212,16 +210,17 @@ Result<AdapterFile> open_folder(const std::filesystem::path& folder) {
   const std::filesystem::path weights_path = folder / "adapter_model.safetensors";
   RZ_TRY(const PeftConfig config, PeftConfig::parse(text, config_path.string()));
   if (!std::filesystem::exists(weights_path) && std::filesystem::exists(folder / "adapter_model.bin")) {
-    return unsupported(fmt::format("{}: weights of PyTorch are not read: save the adapter as adapter_model.safetensors",
-                                   (folder / "adapter_model.bin").string()),
-                       "adapter_model.bin");
+    return unsupported(
+        fmt::format("{}: PyTorch weights are not supported: save the adapter as adapter_model.safetensors",
+                    (folder / "adapter_model.bin").string()),
+        "adapter_model.bin");
   }
   RZ_CHECK_OK(open_weights(weights_path, file));
   RZ_CHECK_OK(read_peft_halves(file, config));
   return file;
 }
 
-// A folder, its adapter_config.json or its tensors; else a GGUF file.
+// `path`: a folder, its adapter_config.json or its tensors; or a GGUF file.
 Result<AdapterFile> open_adapter(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return open_folder(path);
@@ -238,7 +237,7 @@ Result<AdapterFile> open_adapter(const std::filesystem::path& path) {
   return file;
 }
 
-// Both halves are there, and their shapes agree with each other. Gives the rank.
+// Checks that both halves exist and their shapes agree. Returns the rank.
 Result<uint32_t> check_halves(const AdapterFile& file, std::string_view name, const Halves& halves) {
   if (halves.down == nullptr || halves.up == nullptr) {
     const TensorInfo& there = halves.down != nullptr ? *halves.down : *halves.up;
@@ -267,7 +266,7 @@ Result<std::vector<float>> values_of(const AdapterFile& file, const TensorInfo& 
   const TypeTraits& type = traits(tensor.type);
   const uint64_t n_cols = tensor.shape[1];
   if (n_cols % type.block_elems != 0 || tensor.packed != nullptr) {
-    return in_tensor(file, tensor.name, fmt::format("its rows are no whole blocks of type {}", type.name));
+    return in_tensor(file, tensor.name, fmt::format("its rows are not whole blocks of type {}", type.name));
   }
   if (!all_finite(tensor.type, tensor.data.data(), tensor.n_elems())) {
     return in_tensor(file, tensor.name, "it holds NaN or an infinity");
@@ -279,12 +278,11 @@ Result<std::vector<float>> values_of(const AdapterFile& file, const TensorInfo& 
   }
   if (!file.is_transposed) return values;
   const uint64_t n_rows = tensor.shape[0];
-  std::vector<float> turned(values.size());
-  for (size_t i = 0; i < values.size(); ++i) turned[i % n_cols * n_rows + i / n_cols] = values[i];
-  return turned;
+  std::vector<float> transposed(values.size());
+  for (size_t i = 0; i < values.size(); ++i) transposed[i % n_cols * n_rows + i / n_cols] = values[i];
+  return transposed;
 }
 
-// Reads a file for the targets of a model.
 class Reader {
  public:
   Reader(const AdapterFile& file, const Model& model) : file_(file), targets_(model.adapter_targets()) {}
@@ -305,23 +303,23 @@ class Reader {
 
  private:
   const TargetTensor& tensor_of(const AdapterTarget& target) const { return file_.is_gguf ? target.gguf : target.hf; }
-  // PEFT's names of modules begin as the model's own code has them, which may have more around them than files do.
+  // PEFT's module names are those of the model's code, which may have more prefixes than the names in files.
   bool is_named(const AdapterTarget& target, std::string_view name) const {
     std::string_view own = tensor_of(target).name;
     if (own.empty()) return false;
     if (file_.is_gguf) return own == name;
     for (std::string_view* each : {&own, &name}) {
-      for (const std::string_view begin : {"model.", "language_model.", "model.", "transformer."})
-        take_begin(*each, begin);
+      for (const std::string_view prefix : {"model.", "language_model.", "model.", "transformer."})
+        take_prefix(*each, prefix);
     }
     return own == name;
   }
 
   Status read(const std::string& name, const Halves& halves) {
     RZ_TRY(const uint32_t rank, check_halves(file_, name, halves));
-    if (rank > targets_.room().max_rank) {
-      return unsupported(fmt::format("{}: tensor '{}': the rank {} is above the largest that there is room for, {}",
-                                     file_.path, halves.down->name, rank, targets_.room().max_rank),
+    if (rank > targets_.slots().max_rank) {
+      return unsupported(fmt::format("{}: tensor '{}': the rank {} is above the model's maximum, {}", file_.path,
+                                     halves.down->name, rank, targets_.slots().max_rank),
                          "max_lora_rank");
     }
     std::vector<size_t> found;
@@ -338,7 +336,7 @@ class Reader {
     RZ_TRY(const std::vector<float> up, values_of(file_, *halves.up));
     for (float& value : down) value = static_cast<float>(value * halves.scale);
     if (!std::ranges::all_of(down, [](float value) { return std::isfinite(value); })) {
-      return in_tensor(file_, halves.down->name, "with its factor it holds NaN or an infinity");
+      return in_tensor(file_, halves.down->name, "multiplied by its factor it holds NaN or an infinity");
     }
     for (const size_t i : found) {
       adapter_.pairs[i] = {rank, down, rows_of(targets_.all()[i], up, rank)};
@@ -356,9 +354,9 @@ class Reader {
     return check(*halves.up, "rows", tensor_of(target).n_rows, file_.n_rows(*halves.up));
   }
 
-  // The target's rows of the tensor's, each as long as the room wants them.
+  // The target's rows of the tensor, padded to max_rank.
   std::vector<float> rows_of(const AdapterTarget& target, const std::vector<float>& up, uint32_t rank) const {
-    const uint32_t max_rank = targets_.room().max_rank;
+    const uint32_t max_rank = targets_.slots().max_rank;
     std::vector<float> rows(size_t{target.n_rows} * max_rank);
     for (uint32_t r = 0; r < target.n_rows; ++r) {
       std::copy_n(up.data() + size_t{tensor_of(target).rows[r]} * rank, rank, rows.data() + size_t{r} * max_rank);

@@ -1,6 +1,6 @@
-// An adapter of low rank from a file, as a model's targets want it. Three forms are read: GGUF (llama.cpp's
-// convert_lora_to_gguf: general.type "adapter"), a folder of PEFT (adapter_config.json, adapter_model.safetensors), and
-// one of mlx-lm (adapter_config.json with lora_parameters, adapters.safetensors).
+// Reads LoRA adapters for a model's targets. Three forms: GGUF (llama.cpp's convert_lora_to_gguf: general.type
+// "adapter"), a PEFT folder (adapter_config.json, adapter_model.safetensors), and an mlx-lm folder (adapter_config.json
+// with lora_parameters, adapters.safetensors).
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace realizar {
 
-// What an adapter adds to one target, its own factor (alpha by rank) in `down`.
+// An adapter's matrices for one target; its factor (alpha / rank) is folded into `down`.
 struct AdapterPair {
-  uint32_t rank = 0;             // 0: nothing
+  uint32_t rank = 0;             // 0: the adapter does not change the target
   std::vector<float> down = {};  // [rank, n_cols]
   std::vector<float> up = {};    // [n_rows, max_rank], zeros beyond the rank
 };
 
 struct Adapter {
-  std::vector<AdapterPair> pairs;  // of each target
-  uint32_t rank = 0;               // the largest
-  uint64_t fingerprint = 0;        // of all that it adds
+  std::vector<AdapterPair> pairs;  // by target
+  uint32_t rank = 0;               // the largest of its pairs
+  uint64_t fingerprint = 0;        // hash of all pairs
 };
 
-// The largest rank in the file; the model may not be loaded yet. Errors: as read_adapter's, without the model's.
+// The largest rank in the file; needs no model. Errors: those of read_adapter() that do not depend on the model.
 Result<uint32_t> read_adapter_rank(const std::filesystem::path& path);
 
-// Errors: NotFound; FormatError (the file, a half without the other, a shape, a rank of 0, NaN or infinities, by
-// tensor); Unsupported (another architecture, a tensor that adapters cannot change here, a rank above the room's, by
-// name); what PeftConfig and MlxAdapterConfig refuse.
+// Errors: NotFound; FormatError (the file; by tensor: a half without the other, a shape, a rank of 0, NaN or
+// infinities); Unsupported (another architecture, a tensor that adapters cannot change, a rank above
+// AdapterSlots::max_rank); those of PeftConfig and MlxAdapterConfig.
 Result<Adapter> read_adapter(const std::filesystem::path& path, const Model& model);
 
 }  // namespace realizar

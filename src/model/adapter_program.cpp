@@ -13,18 +13,18 @@ bool may_be_adapted(const LinearOp& op) {
 }
 
 bool may_be_adapted(const GatedLinearOp& op) {
-  return op.activation != Activation::kClampedSwiglu;  // which changes both of a pair
+  return op.activation != Activation::kClampedSwiglu;  // which changes both factors
 }
 
 struct Stacks {
   WeightId down, up, ranks;
 };
-// Nothing where adapters do not change the weight.
+// Nullopt if adapters do not change the weight.
 using FindStacks = std::function<std::optional<Stacks>(WeightId)>;
 
-class Adapting {
+class AdapterInserter {
  public:
-  Adapting(const Program& program, uint32_t max_rank, FindStacks find)
+  AdapterInserter(const Program& program, uint32_t max_rank, FindStacks find)
       : from_(program), max_rank_(max_rank), find_(std::move(find)) {
     made_.activations = program.activations;
   }
@@ -45,17 +45,19 @@ class Adapting {
   }
 
  private:
-  // A product of the run, and the low rank that adapters add to it.
+  // The adapter operations of one product.
   struct Added {
     AdapterDownOp down;
     AdapterUpOp up;
   };
 
-  // Products of one input come before what adapters add to them, so that a backend shares work among them as before.
+  // Products with the same input stay adjacent, before their adapter operations, so that a backend still shares work
+  // among them.
   void add(LinearOp op) {
-    const bool goes_on = !products_.empty() && products_.front().in == op.in && products_.front().rows == op.rows &&
-                         std::ranges::none_of(products_, [&](const LinearOp& other) { return other.out == op.out; });
-    if (!goes_on) end_products();
+    const bool shares_input =
+        !products_.empty() && products_.front().in == op.in && products_.front().rows == op.rows &&
+        std::ranges::none_of(products_, [&](const LinearOp& other) { return other.out == op.out; });
+    if (!shares_input) end_products();
     const auto stacks = may_be_adapted(op) ? find_(op.weight) : std::nullopt;
     if (stacks) {
       const ActId low = low_for(added_.size(), op.in, op.rows);
@@ -82,11 +84,11 @@ class Adapting {
     products_.push_back(op);
   }
 
-  // Becomes two products, each with what adapters add to it, and the product of these.
+  // Becomes two products with their adapter operations, and a gate.
   void add(const GatedLinearOp& op) {
     end_products();
     if (!may_be_adapted(op) || (!find_(op.gate) && !find_(op.up))) return made_.add(op);
-    const ActId gate = act("adapted_gate", n_cols(op.out), Rows::kAll);
+    const ActId gate = made_.find_or_add_activation("adapted_gate", n_cols(op.out));
     add(LinearOp{
         .out = gate, .in = op.in, .weight = op.gate, .epilogue = {.activation = op.activation}, .place = op.place});
     add(LinearOp{.out = op.out, .in = op.in, .weight = op.up, .place = op.place});
@@ -104,22 +106,17 @@ class Adapting {
 
   uint32_t n_cols(ActId id) const { return made_.activations[static_cast<uint32_t>(id)].n_cols; }
 
-  ActId act(const std::string& name, uint32_t n_cols, Rows rows) {
-    const auto& acts = made_.activations;
-    const auto found = std::ranges::find(acts, ActShape{name, n_cols, rows});
-    if (found != acts.end()) return ActId{static_cast<uint32_t>(found - acts.begin())};
-    return made_.add_activation(name, n_cols, rows);
-  }
-  // What the idx-th product of a run has of low rank.
+  // Low-rank activation of the pending product `idx`.
   ActId low_for(size_t idx, ActId in, Rows rows) {
-    return act("low" + std::to_string(idx), n_adapter_pieces(n_cols(in)) * max_rank_, rows);
+    const uint32_t n_low = n_adapter_pieces(n_cols(in)) * max_rank_;
+    return made_.find_or_add_activation("low" + std::to_string(idx), n_low, rows);
   }
 
   const Program& from_;
   const uint32_t max_rank_;
   const FindStacks find_;
   Program made_;
-  // Of one input, that are not added yet.
+  // Pending products with the same input, and their adapter operations.
   std::vector<LinearOp> products_;
   std::vector<Added> added_;
 };
@@ -142,13 +139,13 @@ Program with_adapters(const Program& program, const AdapterTargets& targets) {
     const AdapterTarget* target = targets.find(weight);
     return target == nullptr ? std::nullopt : std::optional(Stacks{target->down, target->up, target->ranks});
   };
-  return Adapting(program, targets.room().max_rank, find).run();
+  return AdapterInserter(program, targets.slots().max_rank, find).run();
 }
 
-Program outline_with_adapters(const Program& outline, const AdapterRoom& room) {
-  if (room.n_places == 0) return outline;
+Program outline_with_adapters(const Program& outline, const AdapterSlots& slots) {
+  if (slots.n_slots == 0) return outline;
   const auto find = [](WeightId) { return std::optional(Stacks{kNoWeight, kNoWeight, kNoWeight}); };
-  return Adapting(outline, room.max_rank, find).run();
+  return AdapterInserter(outline, slots.max_rank, find).run();
 }
 
 }  // namespace realizar

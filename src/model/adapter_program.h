@@ -1,4 +1,4 @@
-// A forward pass in which rows may have adapters: the same operations, and after products those that add to them.
+// A forward pass in which rows may have adapters: the same operations, with adapter operations after products.
 #pragma once
 
 #include <vector>
@@ -8,13 +8,13 @@
 
 namespace realizar {
 
-// The weights of products that adapters may add to.
+// Weights of the products that adapters can change.
 std::vector<WeightId> adaptable_weights(const Program& program);
 
-// The program's activations keep their numbers. A row without an adapter has the bits that it has in `program`.
+// Activations keep their ids. Rows without an adapter have the same bits as in `program`.
 Program with_adapters(const Program& program, const AdapterTargets& targets);
 
-// The same with room at each product of a program whose weights are not loaded yet, for its size alone.
-Program outline_with_adapters(const Program& outline, const AdapterRoom& room);
+// The size of with_adapters() before weights are loaded: adapters at every product.
+Program outline_with_adapters(const Program& outline, const AdapterSlots& slots);
 
 }  // namespace realizar

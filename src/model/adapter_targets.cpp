@@ -11,7 +11,6 @@
 namespace realizar {
 namespace {
 
-// A stack of zeros.
 Result<WeightId> load_stack(Backend& backend, const AdapterTarget& target, uint32_t n_mats, uint32_t n_rows,
                             uint32_t n_cols) {
   const std::vector<float> zeros(size_t{n_rows} * n_cols);
@@ -26,24 +25,19 @@ Result<WeightId> load_stack(Backend& backend, const AdapterTarget& target, uint3
   return backend.load_matrix(source);
 }
 
-Status make_stacks(Backend& backend, const AdapterRoom& room, AdapterTarget& target) {
-  RZ_TRY(target.down, load_stack(backend, target, room.n_places, room.max_rank, target.n_cols));
-  RZ_TRY(target.up, load_stack(backend, target, room.n_places, target.n_rows, room.max_rank));
-  RZ_TRY(target.ranks, backend.load_vector(std::vector<float>(room.n_places), target.layer));
-  return {};
-}
-
 }  // namespace
 
-Result<AdapterTargets> AdapterTargets::create(std::vector<AdapterTarget> targets, const AdapterRoom& room,
+Result<AdapterTargets> AdapterTargets::create(std::vector<AdapterTarget> targets, const AdapterSlots& slots,
                                               const ModelConfig& config, const Weights& weights, Backend& backend) {
   AdapterTargets made;
-  if (room.n_places == 0) return made;
-  made.room_ = room;
+  if (slots.n_slots == 0) return made;
+  made.slots_ = slots;
   const std::vector<WeightId> products = adaptable_weights(build_forward(config, weights).program);
   for (AdapterTarget& target : targets) {
     if (std::ranges::find(products, target.weight) == products.end()) continue;
-    RZ_CHECK_OK(make_stacks(backend, room, target));
+    RZ_TRY(target.down, load_stack(backend, target, slots.n_slots, slots.max_rank, target.n_cols));
+    RZ_TRY(target.up, load_stack(backend, target, slots.n_slots, target.n_rows, slots.max_rank));
+    RZ_TRY(target.ranks, backend.load_vector(std::vector<float>(slots.n_slots), target.layer));
     made.targets_.push_back(std::move(target));
   }
   return made;
@@ -54,28 +48,28 @@ const AdapterTarget* AdapterTargets::find(WeightId weight) const {
   return found == targets_.end() ? nullptr : &*found;
 }
 
-Status AdapterTargets::write(Backend& backend, uint32_t place, const Adapter& adapter, size_t part,
+Status AdapterTargets::write(Backend& backend, uint32_t slot, const Adapter& adapter, size_t part,
                              std::span<float> ranks) const {
-  REQUIRE(place < room_.n_places && part < targets_.size());
+  REQUIRE(slot < slots_.n_slots && part < targets_.size());
   const AdapterTarget& target = targets_[part];
   const AdapterPair& pair = adapter.pairs[part];
-  REQUIRE(pair.rank <= room_.max_rank);
+  REQUIRE(pair.rank <= slots_.max_rank);
   if (pair.rank > 0) {
-    RZ_CHECK_OK(backend.write_weights(target.down, size_t{place} * room_.max_rank, pair.down));
-    RZ_CHECK_OK(backend.write_weights(target.up, size_t{place} * target.n_rows, pair.up));
+    RZ_CHECK_OK(backend.write_weights(target.down, size_t{slot} * slots_.max_rank, pair.down));
+    RZ_CHECK_OK(backend.write_weights(target.up, size_t{slot} * target.n_rows, pair.up));
   }
-  ranks[place] = static_cast<float>(pair.rank);
+  ranks[slot] = static_cast<float>(pair.rank);
   return backend.write_weights(target.ranks, 0, ranks);
 }
 
-uint64_t adapter_bytes(const Program& outline, const AdapterRoom& room) {
-  if (room.n_places == 0) return 0;
+uint64_t adapter_bytes(const Program& outline, const AdapterSlots& slots) {
+  if (slots.n_slots == 0) return 0;
   uint64_t n_floats = 0;
   const auto count = [&](ActId in, ActId out) {
-    constexpr uint64_t kMostPadding = 31;  // of a row, in floats
+    constexpr uint64_t kMaxPadding = 31;  // floats per row
     const uint64_t n_in = outline.activations[static_cast<uint32_t>(in)].n_cols;
     const uint64_t n_out = outline.activations[static_cast<uint32_t>(out)].n_cols;
-    n_floats += room.n_places * (room.max_rank * (n_in + kMostPadding) + n_out * (room.max_rank + kMostPadding));
+    n_floats += slots.n_slots * (slots.max_rank * (n_in + kMaxPadding) + n_out * (slots.max_rank + kMaxPadding));
   };
   for (const Op& op : outline.ops) {
     if (const auto* linear = std::get_if<LinearOp>(&op)) count(linear->in, linear->out);

@@ -1,4 +1,4 @@
-// The matrices of a model that adapters of low rank may change, and the stacks in which a backend keeps what they add.
+// The matrices of a model that LoRA adapters may change, and the stacks in which a backend keeps the adapters.
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@ struct ModelConfig;
 struct Adapter;
 struct Program;
 
-// What a model is loaded with room for; no places: it takes no adapters, and nothing is different.
-struct AdapterRoom {
-  uint32_t n_places = 0;  // of adapters at a time
-  uint32_t max_rank = 0;  // of each
-  bool operator==(const AdapterRoom&) const = default;
+// Slots for adapters that a model is loaded with; without any it takes no adapters.
+struct AdapterSlots {
+  uint32_t n_slots = 0;   // adapters at the same time
+  uint32_t max_rank = 0;  // of an adapter
+  bool operator==(const AdapterSlots&) const = default;
 };
 
-// Where a weight's rows are in the tensors of a file format.
+// Rows of a weight within a tensor of one file format.
 struct TargetTensor {
   std::string name;            // "": adapters of this format cannot change it
-  uint32_t n_rows = 0;         // of the tensor, of which the weight may be a part
-  std::vector<uint32_t> rows;  // [weight's rows]: each one's place in the tensor
+  uint32_t n_rows = 0;         // of the tensor; the weight may be a part of it
+  std::vector<uint32_t> rows;  // [n_rows of the weight], indices within the tensor
 };
 
 struct AdapterTarget {
@@ -37,34 +37,33 @@ struct AdapterTarget {
   uint32_t n_rows = 0, n_cols = 0;
   int32_t layer = -1;
   TargetTensor gguf = {}, hf = {};
-  // Of the stacks: [n_places, max_rank, n_cols], [n_places, n_rows, max_rank], [n_places].
+  // Stacks: [n_slots, max_rank, n_cols], [n_slots, n_rows, max_rank], [n_slots].
   WeightId down = kNoWeight, up = kNoWeight, ranks = kNoWeight;
 };
 
 class AdapterTargets {
  public:
   AdapterTargets() = default;
-  // Of these targets keeps those that are products of the model's program, and has the backend make room. Errors: the
-  // backend's.
-  static Result<AdapterTargets> create(std::vector<AdapterTarget> targets, const AdapterRoom& room,
+  // Keeps the targets that are products of the model's program, and allocates their stacks. Errors: the backend's.
+  static Result<AdapterTargets> create(std::vector<AdapterTarget> targets, const AdapterSlots& slots,
                                        const ModelConfig& config, const Weights& weights, Backend& backend);
 
-  const AdapterRoom& room() const { return room_; }
+  const AdapterSlots& slots() const { return slots_; }
   std::span<const AdapterTarget> all() const { return targets_; }
-  // Null where adapters do not change the weight.
+  // Null if adapters cannot change the weight.
   const AdapterTarget* find(WeightId weight) const;
 
-  // Between steps: writes what an adapter adds to the target `part` into a place that no sequence of a step has. The
-  // place has the adapter when all are written. `ranks`: of this part in every place. Errors: the backend's.
-  Status write(Backend& backend, uint32_t place, const Adapter& adapter, size_t part, std::span<float> ranks) const;
+  // Writes an adapter's matrices for target `part` to a slot. Called between steps, while no sequence uses the slot,
+  // and once for each part. `ranks`: this part's rank in every slot. Errors: the backend's.
+  Status write(Backend& backend, uint32_t slot, const Adapter& adapter, size_t part, std::span<float> ranks) const;
   size_t n_parts() const { return targets_.size(); }
 
  private:
-  AdapterRoom room_;
+  AdapterSlots slots_;
   std::vector<AdapterTarget> targets_;
 };
 
-// What such room takes of a backend's memory, counted from a program whose weights are not loaded yet: at the most.
-uint64_t adapter_bytes(const Program& outline, const AdapterRoom& room);
+// Upper bound of a backend's memory for the slots, by a program whose weights are not loaded yet.
+uint64_t adapter_bytes(const Program& outline, const AdapterSlots& slots);
 
 }  // namespace realizar

@@ -1,4 +1,4 @@
-// What layers with attention are, by the file's keys: heads, latents, scales, temperatures, windows and rotations.
+// Reads the configs of attention layers: heads, latents, scales, temperatures, windows and rotations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace realizar {
 namespace {
 
-// Falcon and GPT-BigCode say "multi_query"; where Falcon's new_decoder_architecture is set, that says nothing.
+// "multi_query" of Falcon and GPT-BigCode; Falcon ignores it with new_decoder_architecture.
 Result<bool> read_has_one_kv_head(const ConfigKeys& keys) {
   const std::string_view key = keys.spec().hf_keys.one_kv_head;
   if (keys.is_gguf() || key.empty()) return false;
@@ -19,8 +19,7 @@ Result<bool> read_has_one_kv_head(const ConfigKeys& keys) {
   return has_one.value_or(true) && !is_new.value_or(false);
 }
 
-// The number that all layers with attention have, or the largest; the others have 0 in a list. Nothing: the file does
-// not tell.
+// The number of heads of attention layers, or the largest; other layers have 0 in a list. Nullopt: not in the file.
 Result<std::optional<uint32_t>> read_n_heads(const ConfigKeys& keys, const ModelConfig& c, std::string_view gguf,
                                              std::string_view hf) {
   if (!keys.is_list(gguf, hf)) return keys.optional_int(gguf, hf, 1, kMaxHeads);
@@ -30,7 +29,7 @@ Result<std::optional<uint32_t>> read_n_heads(const ConfigKeys& keys, const Model
   return std::optional(std::ranges::max(*numbers));
 }
 
-// Refuses a list of different numbers where the layers are alike.
+// Refuses a list of heads that differs from the layers' number.
 Status check_listed_heads(const ConfigKeys& keys, const ModelConfig& c, std::string_view gguf, std::string_view hf,
                           uint32_t AttentionConfig::*number) {
   if (!keys.is_list(gguf, hf)) return {};
@@ -40,27 +39,26 @@ Status check_listed_heads(const ConfigKeys& keys, const ModelConfig& c, std::str
     if (own == nullptr || (*listed)[i] == 0 || own->*number == (*listed)[i]) continue;
     std::erase(*listed, 0u);
     const auto [least, most] = std::ranges::minmax(*listed);
-    return unsupported(fmt::format("{}: {}: layers of {} and of {} heads in one model are not supported",
+    return unsupported(fmt::format("{}: {}: layers with {} and with {} heads in one model are not supported",
                                    keys.file().path().string(), keys.key(gguf, hf), least, most),
                        keys.key(gguf, hf));
   }
   return {};
 }
 
-// A matrix of gates, or rows of them after those of each head's query.
+// Gates are a matrix, or rows after each head's query.
 bool has_gate(const ArchSpec& spec) {
   return std::ranges::any_of(spec.tensors, [](const TensorSpec& tensor) {
     return tensor.role == Role::kAttnGate || (tensor.role == Role::kWq && tensor.rows == Dim::kGatedQ);
   });
 }
 
-// What all layers have in common.
 Result<AttentionConfig> read_heads(const ConfigKeys& keys, const ModelConfig& c) {
   const HfKeys& hf = keys.spec().hf_keys;
   AttentionConfig a;
   const bool lacks_norms = is_optional(keys.spec(), Role::kQNorm) && !has_role(keys, Role::kQNorm);
   a.qk_norm = lacks_norms ? QkNorm::kNone : keys.spec().qk_norm;
-  a.sees_later = keys.spec().sees_later;
+  a.is_bidirectional = keys.spec().is_bidirectional;
   a.has_sinks = knows_role(keys.spec(), Role::kSinks);
   if (!keys.is_gguf()) a.qkv_rows = keys.spec().hf_qkv_rows;
   a.has_gate = has_gate(keys.spec());
@@ -88,21 +86,21 @@ Result<AttentionConfig> read_heads(const ConfigKeys& keys, const ModelConfig& c)
   }
   RZ_TRY(const auto value_dim, keys.optional_int("attention.value_length", "v_head_dim", 1, kMaxWidth));
   if (value_dim.value_or(a.head_dim) != a.head_dim) {
-    return unsupported(fmt::format("{}: values of {} dimensions with keys of {} are not supported",
+    return unsupported(fmt::format("{}: values with {} dimensions and keys with {} are not supported",
                                    keys.file().path().string(), *value_dim, a.head_dim));
   }
   return a;
 }
 
-// GGUF gives a head's dimensions below other names where it keeps the stacks of keys and values, since the usual ones
-// then are those of latents.
+// In GGUF files with stacks of keys and values, key_length and value_length are dimensions of latents, and those of
+// heads have other keys.
 Result<LatentAttentionConfig> read_latents(const ConfigKeys& keys, const ModelConfig& c) {
   const auto dim = [&keys](std::string_view gguf, std::string_view hf) {
     return keys.required_int(gguf, hf, 1, kMaxHeadDim);
   };
   LatentAttentionConfig a;
   RZ_TRY(a.n_heads, keys.required_int("attention.head_count", keys.spec().hf_keys.n_heads, 1, kMaxHeads));
-  // llama.cpp, LLM_ARCH_DEEPSEEK2: what stands for a query without a low rank differs by file, so the tensors tell.
+  // llama.cpp, LLM_ARCH_DEEPSEEK2: files without a low rank of queries have different values, so the tensors decide.
   if (has_role(keys, Role::kWqA) || !knows_role(keys.spec(), Role::kWq)) {
     RZ_TRY(a.q_rank, keys.required_int("attention.q_lora_rank", "q_lora_rank", 1, kMaxWidth));
   }
@@ -121,9 +119,10 @@ Result<LatentAttentionConfig> read_latents(const ConfigKeys& keys, const ModelCo
     RZ_TRY(a.d_value, dim("", "v_head_dim"));
   }
   if (a.d_nope == 0 || a.n_rot % 2 != 0 || a.key_dim() > kMaxHeadDim) {
-    return out_of_range(keys.file(), keys.key("rope.dimension_count", "qk_rope_head_dim"),
-                        fmt::format("an even number below a head's dimensions, up to {} with a latent", kMaxHeadDim),
-                        std::to_string(a.n_rot));
+    return out_of_range(
+        keys.file(), keys.key("rope.dimension_count", "qk_rope_head_dim"),
+        fmt::format("an even number below the head's dimensions, at most {} with the latent", kMaxHeadDim),
+        std::to_string(a.n_rot));
   }
   RZ_TRY(const double magnitude, read_yarn_magnitude(keys));
   a.scale = static_cast<float>(magnitude * magnitude / std::sqrt(a.d_nope + a.n_rot));
@@ -175,7 +174,7 @@ Result<AttentionConfig> read_attention(const ConfigKeys& keys, ModelConfig& c) {
   RZ_CHECK_OK(read_attention_scales(keys, c, attention));
   if (c.learned_positions || attention.alibi > 0) return attention;
   RZ_TRY(c.ropes, read_ropes(keys, attention.head_dim, c.n_ctx_train, c.n_ctx));
-  // With a rotation by sections GGUF keeps halves.
+  // Sections of a rotation are stored as halves in GGUF.
   const bool has_sections = keys.file().metadata().contains(keys.key("rope.dimension_sections", ""));
   const bool is_interleaved =
       keys.is_gguf() ? keys.spec().gguf_interleaved_rope && !has_sections : keys.spec().hf_interleaved_rope;
@@ -194,7 +193,7 @@ Result<LatentAttentionConfig> read_latent_attention(const ConfigKeys& keys, Mode
   return latent;
 }
 
-Status place_attention(const ConfigKeys& keys, ModelConfig& c) {
+Status set_attention_layers(const ConfigKeys& keys, ModelConfig& c) {
   RZ_TRY(const auto windows, read_windows(keys, c.n_layers));
   RZ_TRY(const auto has_rope, read_rope_layers(keys, c.n_layers));
   const auto n_ropes = static_cast<uint32_t>(c.ropes.size());

@@ -1,4 +1,4 @@
-// Brings a model's weights onto a backend, part by part; then every tensor of the file must have been claimed.
+// Loads a model's weights onto a backend and checks that every tensor of the file is claimed.
 #include "base/try.h"
 #include "model/config_reader.h"
 #include "model/forward.h"
@@ -16,7 +16,7 @@ Status bind_scores(TensorBinder& tensors, Weights& w) {
   return {};
 }
 
-// Tables come last: a backend that may keep them elsewhere then knows what else its device must hold.
+// Tables come last: a backend that can keep them off its device then knows how much of the device the rest takes.
 Status bind_top(const ModelConfig& c, TensorBinder& tensors, Weights& w) {
   if (tensors.is_known(Role::kHead)) {
     RZ_TRY(w.head, tensors.head());
@@ -69,7 +69,7 @@ Result<Weights> bind_all(const ModelConfig& config, TensorBinder& tensors) {
     RZ_TRY(w.layers[layer].input, bind(config.layer_table, tensors));
     RZ_TRY(w.layers[layer].altup, bind(config.altup, tensors));
   }
-  // Of models that were trained for scores and give vectors.
+  // Models trained for scores that give vectors have poolers they do not use.
   for (const Role role : {Role::kPooler, Role::kPoolerBias}) tensors.ignore(role);
   RZ_CHECK_OK(tensors.claim_ignored());
   RZ_CHECK_OK(tensors.check_all_claimed());

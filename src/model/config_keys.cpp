@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/try.h"
+#include "model/tensor_roles.h"
 
 namespace realizar {
 
@@ -67,7 +68,7 @@ Result<std::optional<std::vector<uint32_t>>> ConfigKeys::layer_ints(std::string_
   }
   const std::string name = key(gguf, hf);
   RZ_TRY(const auto list, file_->metadata().get_ints(name));
-  // GGUF counts layers that predict further tokens too.
+  // GGUF's lists may include the extra layers that predict further tokens.
   RZ_TRY(const auto n_extra, optional_int("nextn_predict_layers", "", 0, kMaxLayers));
   const size_t n_listed = list ? list->size() : 0;
   if (n_listed != n_layers && n_listed != n_layers + n_extra.value_or(0)) {
@@ -103,7 +104,7 @@ Result<double> ConfigKeys::required_positive(std::string_view gguf, std::string_
 
 const TensorInfo* find_tensor(const ModelFile& file, std::string_view name) {
   const TensorInfo* tensor = file.find(name);
-  if (tensor != nullptr || file.format() == FileFormat::kGguf) return tensor;
+  if (tensor != nullptr || name.empty() || file.format() == FileFormat::kGguf) return tensor;
   const std::string_view bare = name.substr(name.find('.') + 1);
   for (const std::string& other : {std::string(bare), fmt::format("language_model.{}", name),
                                    fmt::format("model.language_model.{}", bare), fmt::format("roberta.{}", bare)}) {
@@ -115,10 +116,9 @@ const TensorInfo* find_tensor(const ModelFile& file, std::string_view name) {
 std::string why_missing(const ModelFile& file, std::string_view name) {
   const auto empty = std::ranges::find(file.empty_tensors(), name, &TensorInfo::name);
   if (empty == file.empty_tensors().end()) return "is missing";
-  return fmt::format("is needed, and is empty in the file: of shape [{}]", fmt::join(empty->shape, ", "));
+  return fmt::format("is required, but it is empty in the file: shape [{}]", fmt::join(empty->shape, ", "));
 }
 
-// Of the role's names the one that the file has, or the first.
 const TensorInfo* find_tensor_of(const ConfigKeys& keys, Role role, std::string_view& name) {
   for (const TensorSpec& tensor : keys.spec().tensors) {
     const std::string_view own = keys.is_gguf() ? tensor.gguf : tensor.hf;
@@ -142,12 +142,10 @@ Result<std::vector<float>> read_vector(const TensorInfo& tensor) {
 
 Result<std::optional<float>> read_number(const ConfigKeys& keys, Role role, uint32_t layer) {
   for (const TensorSpec& spec : keys.spec().tensors) {
-    std::string name(keys.is_gguf() ? spec.gguf : spec.hf);
-    const size_t at = name.find("{}");
-    if (spec.role != role || at == std::string::npos) continue;
-    name.replace(at, 2, std::to_string(layer));
+    if (spec.role != role) continue;
+    const std::string name = filled_name(keys.is_gguf() ? spec.gguf : spec.hf, layer, 0);
     const TensorInfo* tensor = find_tensor(keys.file(), name);
-    if (tensor == nullptr || tensor->n_elems() != 1) continue;  // the binder tells the shape
+    if (tensor == nullptr || tensor->n_elems() != 1) continue;  // the binder reports the shape
     RZ_TRY(const auto values, read_vector(*tensor));
     if (std::isfinite(values[0])) return std::optional(values[0]);
     return out_of_range(keys.file(), name, "a finite number", fmt::format("{}", values[0]));
@@ -166,11 +164,8 @@ bool is_optional(const ArchSpec& spec, Role role) {
 
 bool has_role(const ConfigKeys& keys, Role role, uint32_t layer) {
   return std::ranges::any_of(keys.spec().tensors, [&](const TensorSpec& tensor) {
-    std::string name(keys.is_gguf() ? tensor.gguf : tensor.hf);
-    const size_t first = name.find("{}");
-    if (first != std::string::npos) name.replace(first, 2, std::to_string(layer));
-    for (size_t at = name.find("{}"); at != std::string::npos; at = name.find("{}")) name.replace(at, 2, "0");
-    return tensor.role == role && !name.empty() && find_tensor(keys.file(), name) != nullptr;
+    if (tensor.role != role) return false;
+    return find_tensor(keys.file(), filled_name(keys.is_gguf() ? tensor.gguf : tensor.hf, layer, 0)) != nullptr;
   });
 }
 

@@ -14,7 +14,7 @@
 namespace realizar {
 namespace {
 
-constexpr uint32_t kMostContextByDefault = 8192;
+constexpr uint32_t kMaxDefaultContext = 8192;
 
 std::string known_architectures() {
   std::string names;
@@ -28,7 +28,7 @@ std::string known_architectures() {
   return names;
 }
 
-// "Qwen2" of Qwen2ForCausalLM and of Qwen2Model.
+// "Qwen2" for Qwen2ForCausalLM and Qwen2Model.
 std::string_view stem_of(std::string_view hf_class) {
   for (const std::string_view end :
        {"ForCausalLM", "LMHeadModel", "ForMaskedLM", "ForConditionalGeneration", "Model"}) {
@@ -37,7 +37,7 @@ std::string_view stem_of(std::string_view hf_class) {
   return hf_class;
 }
 
-// A stem or a model_type without what they differ in: "gpt_neox" and "GPTNeoX".
+// Normalizes stems and model_types, for example "GPTNeoX" and "gpt_neox".
 std::string plain_stem(std::string_view stem) {
   std::string plain;
   for (const char c : stem) {
@@ -56,13 +56,13 @@ bool lists(const ArchSpec& spec, std::string_view hf_class) {
   return std::ranges::find(spec.hf_classes, hf_class) != spec.hf_classes.end();
 }
 
-// The model without a head of one of the family's classes.
+// Whether the file's class is the architecture's model without a head.
 bool is_bare_class(const ModelFile& file, const ArchSpec& spec) {
   const std::string own = class_of(file);
   return own.ends_with("Model") && !lists(spec, own);
 }
 
-// Where no class of a folder is listed: by the stem of its class, or without any class by its model_type.
+// Matches a folder whose class is not listed, by the class's stem or, without a class, by model_type.
 bool is_of_family(const ArchSpec& spec, std::string_view hf_class, std::string_view model_type) {
   return std::ranges::any_of(spec.hf_classes, [&](std::string_view own) {
     if (hf_class.empty()) return !model_type.empty() && plain_stem(stem_of(own)) == plain_stem(model_type);
@@ -70,7 +70,7 @@ bool is_of_family(const ArchSpec& spec, std::string_view hf_class, std::string_v
   });
 }
 
-// By names of GGUF and of Hugging Face.
+// `name`: GGUF's or Hugging Face's.
 bool is_encoder_decoder(std::string_view name) {
   constexpr std::string_view kNames[] = {"t5",
                                          "t5encoder",
@@ -89,7 +89,7 @@ bool is_encoder_decoder(std::string_view name) {
 Status read_dimensions(const ConfigKeys& keys, ModelConfig& c) {
   const HfKeys& hf = keys.spec().hf_keys;
   RZ_TRY(c.n_layers, keys.required_int("block_count", hf.n_layers, 1, kMaxLayers));
-  // GGUF counts layers that predict further tokens among all; config.json does not.
+  // GGUF's count includes the extra layers that predict further tokens; config.json's does not.
   RZ_TRY(const uint32_t n_extra, read_n_extra_layers(keys));
   if (keys.is_gguf() && n_extra > 0) {
     if (n_extra >= c.n_layers) {
@@ -118,64 +118,54 @@ bool reads_scale(const ArchSpec& spec, std::string_view key) {
   return std::ranges::any_of(scales, [key](const ScaleKey* scale) { return scale->gguf == key; });
 }
 
-// Keys that change the arithmetic in ways that no architecture of the table has. GGUF's converters write some of them
-// with the value that changes nothing (0 stands for "not set" in llama.cpp); any other is refused.
-Status refuse_foreign_traits(const ConfigKeys& keys) {
-  if (!keys.is_gguf()) {
-    for (const HfFlag& flag : keys.spec().hf_flags) {
-      RZ_TRY(const auto value, keys.file().metadata().get_bool(flag.key));
-      const bool is_on = value.value_or(flag.is_required ? !flag.value : flag.value);
-      if (is_on == flag.value) continue;
-      return unsupported(fmt::format("{}: {} = {} is not supported for {}", keys.file().path().string(), flag.key,
-                                     is_on, keys.spec().name),
-                         std::string(flag.key));
-    }
-    for (const HfNumber& number : keys.spec().hf_numbers) {
-      RZ_TRY(const auto value, keys.file().metadata().get_double(number.key));
-      if (value.value_or(number.value) == number.value || (value && value == number.also)) continue;
-      return unsupported(fmt::format("{}: {} = {} is not supported for {}", keys.file().path().string(), number.key,
-                                     *value, keys.spec().name),
-                         std::string(number.key));
-    }
-    constexpr std::string_view kBothWays = "use_bidirectional_attention";
-    RZ_TRY(const auto both_ways, keys.file().metadata().get_bool(kBothWays));
-    if (!both_ways.value_or(false) || keys.spec().sees_later) return {};
-    return unsupported(fmt::format("{}: {} = true is not supported", keys.file().path().string(), kBothWays),
-                       std::string(kBothWays));
+Status refuse_hf_traits(const ConfigKeys& keys) {
+  for (const HfFlag& flag : keys.spec().hf_flags) {
+    RZ_TRY(const auto value, keys.file().metadata().get_bool(flag.key));
+    const bool is_on = value.value_or(flag.is_required ? !flag.value : flag.value);
+    if (is_on == flag.value) continue;
+    return unsupported(fmt::format("{}: {} = {} is not supported for {}", keys.file().path().string(), flag.key, is_on,
+                                   keys.spec().name),
+                       std::string(flag.key));
   }
+  for (const HfNumber& number : keys.spec().hf_numbers) {
+    RZ_TRY(const auto value, keys.file().metadata().get_double(number.key));
+    if (value.value_or(number.value) == number.value || (value && value == number.also)) continue;
+    return unsupported(fmt::format("{}: {} = {} is not supported for {}", keys.file().path().string(), number.key,
+                                   *value, keys.spec().name),
+                       std::string(number.key));
+  }
+  constexpr std::string_view kBidirectional = "use_bidirectional_attention";
+  RZ_TRY(const auto is_bidirectional, keys.file().metadata().get_bool(kBidirectional));
+  if (!is_bidirectional.value_or(false) || keys.spec().is_bidirectional) return {};
+  return unsupported(fmt::format("{}: {} = true is not supported", keys.file().path().string(), kBidirectional),
+                     std::string(kBidirectional));
+}
+
+// Converters write some keys with neutral values, which are accepted (0 means "not set" in llama.cpp).
+Status refuse_gguf_traits(const ConfigKeys& keys) {
   struct Neutral {
     std::string_view key;
-    double also;  // allowed in addition to 0
+    double also;  // accepted in addition to 0
   };
-  static constexpr Neutral kNumbers[] = {
-      {"logit_scale", 1},
-      {"embedding_scale", 1},
-      {"residual_scale", 1},
-      {"attention.scale", 0},
-      {"attention.clamp_kqv", 0},
-      {"attention.max_alibi_bias", 0},
-      {"attention.temperature_scale", 0},
-      {"altup.active_idx", 0},
-  };
-  static constexpr Neutral kOfExperts[] = {{"expert_weights_scale", 1},
-                                           {"expert_gating_func", 1},
-                                           {"expert_shared_count", 0},
-                                           {"expert_group_count", 1},
-                                           {"expert_count", 0}};
-  static constexpr Neutral kOfLatents[] = {{"moe_latent_size", 0}};
-  static constexpr Neutral kOfDense[] = {{"leading_dense_block_count", 0}};
-  static constexpr Neutral kOfIntervals[] = {{"interleave_moe_layer_step", 1}};
-  std::vector<Neutral> neutrals(std::begin(kNumbers), std::end(kNumbers));
+  std::vector<Neutral> neutrals{{"logit_scale", 1},
+                                {"embedding_scale", 1},
+                                {"residual_scale", 1},
+                                {"attention.scale", 0},
+                                {"attention.clamp_kqv", 0},
+                                {"attention.max_alibi_bias", 0},
+                                {"attention.temperature_scale", 0},
+                                {"altup.active_idx", 0}};
   RZ_TRY(const uint32_t n_experts, read_n_experts(keys));
-  const bool with_experts = n_experts > 0;
-  if (!with_experts) neutrals.insert(neutrals.end(), std::begin(kOfExperts), std::end(kOfExperts));
-  if (!knows_role(keys.spec(), Role::kExpertLatentUp)) {
-    neutrals.insert(neutrals.end(), std::begin(kOfLatents), std::end(kOfLatents));
+  if (n_experts == 0) {
+    neutrals.insert(neutrals.end(), {{"expert_weights_scale", 1},
+                                     {"expert_gating_func", 1},
+                                     {"expert_shared_count", 0},
+                                     {"expert_group_count", 1},
+                                     {"expert_count", 0}});
   }
-  if (!keys.spec().has_leading_dense()) neutrals.insert(neutrals.end(), std::begin(kOfDense), std::end(kOfDense));
-  if (!keys.spec().has_expert_interval()) {
-    neutrals.insert(neutrals.end(), std::begin(kOfIntervals), std::end(kOfIntervals));
-  }
+  if (!knows_role(keys.spec(), Role::kExpertLatentUp)) neutrals.push_back({"moe_latent_size", 0});
+  if (!keys.spec().has_leading_dense()) neutrals.push_back({"leading_dense_block_count", 0});
+  if (!keys.spec().has_expert_interval()) neutrals.push_back({"interleave_moe_layer_step", 1});
   for (const Neutral& neutral : neutrals) {
     if (reads_scale(keys.spec(), neutral.key)) continue;
     const std::string key = keys.key(neutral.key, "");
@@ -184,8 +174,8 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
     return unsupported(fmt::format("{}: {} = {} is not supported", keys.file().path().string(), key, *value), key);
   }
   for (const std::string_view name : {"attention.causal", "expert_weights_norm"}) {
-    if (with_experts && name == "expert_weights_norm") continue;
-    if (keys.spec().sees_later && name == "attention.causal") continue;
+    if (n_experts > 0 && name == "expert_weights_norm") continue;
+    if (keys.spec().is_bidirectional && name == "attention.causal") continue;
     const std::string key = keys.key(name, "");
     RZ_TRY(const auto value, keys.file().metadata().get_bool(key));
     if (value.value_or(true)) continue;
@@ -196,7 +186,7 @@ Status refuse_foreign_traits(const ConfigKeys& keys) {
 
 Result<NormPlace> read_norm_place(const ConfigKeys& keys) {
   const ArchSpec& spec = keys.spec();
-  // Without a norm of its own the ffn reads what the mixer reads.
+  // Without its own norm the ffn reads the mixer's input.
   const bool lacks_norm = is_optional(spec, Role::kFfnNorm) && !has_role(keys, Role::kFfnNorm);
   return spec.norm_place == NormPlace::kPre && lacks_norm ? NormPlace::kParallel : spec.norm_place;
 }
@@ -215,7 +205,7 @@ double by_rule(ScaleRule rule, double number, const ModelConfig& c) {
   return number;
 }
 
-// config.json's number where it may have two names: the first one's with its other factor, or the older one's alone.
+// config.json's number: the value of the current key times its second factor, or the value of the older key.
 Result<std::optional<double>> read_product(const ConfigKeys& keys, const ScaleKey& scale, std::optional<double> first) {
   const Metadata& metadata = keys.file().metadata();
   if (!first) return metadata.get_double(scale.hf_older);
@@ -247,44 +237,33 @@ Status read_model_scales(const ConfigKeys& keys, ModelConfig& c) {
   return {};
 }
 
-// What the layers of a kind have in common.
+// The common config of a kind's layers.
 Result<MixerConfig> read_mixer(const ConfigKeys& keys, MixerKind kind, ModelConfig& c) {
+  const auto as_mixer = [](const auto& result) -> Result<MixerConfig> {
+    RZ_TRY(const auto config, result);
+    return MixerConfig(config);
+  };
   switch (kind) {
-    case MixerKind::kLatentAttention: {
-      RZ_TRY(const LatentAttentionConfig latent, read_latent_attention(keys, c));
-      return MixerConfig(latent);
-    }
-    case MixerKind::kMamba: {
-      RZ_TRY(const MambaConfig mamba, read_mamba(keys, c));
-      return MixerConfig(mamba);
-    }
-    case MixerKind::kMamba2: {
-      RZ_TRY(const Mamba2Config mamba2, read_mamba2(keys));
-      return MixerConfig(mamba2);
-    }
-    case MixerKind::kDeltaNet: {
-      RZ_TRY(const DeltaNetConfig delta_net, read_delta_net(keys));
-      return MixerConfig(delta_net);
-    }
-    case MixerKind::kKimiDelta: {
-      RZ_TRY(const KimiDeltaConfig kimi_delta, read_kimi_delta(keys));
-      return MixerConfig(kimi_delta);
-    }
-    case MixerKind::kShortConv: {
-      RZ_TRY(const ShortConvConfig short_conv, read_short_conv(keys, c));
-      return MixerConfig(short_conv);
-    }
-    case MixerKind::kRwkv7: {
-      RZ_TRY(const Rwkv7Config rwkv7, read_rwkv7(keys, c));
-      return MixerConfig(rwkv7);
-    }
+    case MixerKind::kLatentAttention:
+      return as_mixer(read_latent_attention(keys, c));
+    case MixerKind::kMamba:
+      return as_mixer(read_mamba(keys, c));
+    case MixerKind::kMamba2:
+      return as_mixer(read_mamba2(keys));
+    case MixerKind::kDeltaNet:
+      return as_mixer(read_delta_net(keys));
+    case MixerKind::kKimiDelta:
+      return as_mixer(read_kimi_delta(keys));
+    case MixerKind::kShortConv:
+      return as_mixer(read_short_conv(keys, c));
+    case MixerKind::kRwkv7:
+      return as_mixer(read_rwkv7(keys, c));
     case MixerKind::kNone:
       return MixerConfig(NoMixerConfig{});
     case MixerKind::kAttention:
       break;
   }
-  RZ_TRY(const AttentionConfig attention, read_attention(keys, c));
-  return MixerConfig(attention);
+  return as_mixer(read_attention(keys, c));
 }
 
 Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
@@ -300,10 +279,10 @@ Status read_layers(const ConfigKeys& keys, ModelConfig& c) {
     c.layers[i].has_mixer_norm = !is_optional(keys.spec(), Role::kAttnNorm) || has_role(keys, Role::kAttnNorm, i);
   }
   if (auto* first = std::get_if<Rwkv7Config>(&c.layers.front().mixer)) first->is_first = true;
-  return mixers.contains(MixerKind::kAttention) ? place_attention(keys, c) : Status();
+  return mixers.contains(MixerKind::kAttention) ? set_attention_layers(keys, c) : Status();
 }
 
-// The vocabulary is as large as the embedding: the one size that every file has.
+// By the rows of the embedding, which every file has.
 Result<uint32_t> read_n_vocab(const ConfigKeys& keys) {
   std::string_view name;
   const TensorInfo* embed = find_tensor_of(keys, Role::kEmbed, name);
@@ -315,7 +294,7 @@ Result<uint32_t> read_n_vocab(const ConfigKeys& keys) {
   return static_cast<uint32_t>(embed->shape[0]);
 }
 
-// Compares two matrices of one shape, plain ones by their values. The pages of the second are given back.
+// Compares two matrices of one shape; plain types are compared by value. Releases the pages of `b`.
 Result<bool> are_equal(const ModelFile& file, const TensorInfo& a, const TensorInfo& b) {
   if (a.packed != nullptr || b.packed != nullptr) return false;
   if (a.type == b.type) {
@@ -336,20 +315,20 @@ Result<bool> are_equal(const ModelFile& file, const TensorInfo& a, const TensorI
   return true;
 }
 
-// A folder of the bare class ("MistralModel") without a head, where nothing says that the embedding is one.
+// Whether a folder has the class of a model without a head ("MistralModel") and the head is not tied.
 bool lacks_head(const ConfigKeys& keys) {
-  if (keys.is_gguf() || keys.spec().sees_later || !is_bare_class(keys.file(), keys.spec())) return false;
+  if (keys.is_gguf() || keys.spec().is_bidirectional || !is_bare_class(keys.file(), keys.spec())) return false;
   std::string_view name;
   if (find_tensor_of(keys, Role::kHead, name) != nullptr) return false;
   const auto said = keys.file().metadata().get_bool("tie_word_embeddings");
   return !said.ok() || !said->value_or(false);
 }
 
-// GGUF ties by leaving the head out. Hugging Face says it, and may keep an unused copy of the head; one that is no copy
-// was trained on its own, and the file's word is wrong. Where config.json is silent, the file decides. An encoder has
-// none.
+// In GGUF a missing head is tied. config.json has a key; the folder may contain a copy of the embedding as its head,
+// and if that differs, the key is wrong and the head is used. Without the key, a missing head is tied. Encoders have no
+// head.
 Result<bool> read_is_head_tied(const ConfigKeys& keys) {
-  if (keys.spec().sees_later) return false;
+  if (keys.spec().is_bidirectional) return false;
   std::optional<bool> said;
   if (!keys.is_gguf()) {
     RZ_TRY(said, keys.file().metadata().get_bool("tie_word_embeddings"));
@@ -360,7 +339,7 @@ Result<bool> read_is_head_tied(const ConfigKeys& keys) {
   if (!*said || head == nullptr) return *said || lacks_head(keys);
   std::string_view embed_name;
   const TensorInfo* embed = find_tensor_of(keys, Role::kEmbed, embed_name);
-  // The binder tells of a head of another shape.
+  // The binder reports a head of another shape.
   if (embed == nullptr || embed->data.empty() || head->data.empty() || !std::ranges::equal(head->shape, embed->shape))
     return true;
   return are_equal(keys.file(), *embed, *head);
@@ -405,13 +384,12 @@ Result<const ArchSpec*> find_architecture(const ModelFile& file) {
   if (asked.empty()) asked = *model_type;
   if (is_encoder_decoder(asked)) {
     return unsupported(
-        fmt::format("{}: '{}' is an encoder-decoder: an encoder of one text whose decoder writes another; such models "
-                    "are not supported, decoders and encoders are",
+        fmt::format("{}: '{}' is an encoder-decoder model, which is not supported; decoders and encoders are",
                     file.path().string(), asked),
         asked);
   }
-  return unsupported(fmt::format("{}: architecture '{}' is not supported; known are {}", file.path().string(), asked,
-                                 known_architectures()),
+  return unsupported(fmt::format("{}: architecture '{}' is not supported; supported are {}", file.path().string(),
+                                 asked, known_architectures()),
                      asked);
 }
 
@@ -435,10 +413,10 @@ Result<std::optional<float>> read_scale(const ConfigKeys& keys, const ModelConfi
     RZ_TRY(value, read_product(keys, scale, value));
   }
   const bool is_set = keys.is_gguf() ? value.value_or(0) != 0 : value.has_value();
-  const float otherwise = keys.is_gguf() ? scale.gguf_otherwise : scale.hf_otherwise;
+  const float fallback = keys.is_gguf() ? scale.gguf_otherwise : scale.hf_otherwise;
   if (!is_set) {
-    const bool has_none = otherwise == 1 && scale.hf_rule != ScaleRule::kTimesRootOfWidth;
-    return has_none ? std::optional<float>() : std::optional(float(by_rule(scale.hf_rule, otherwise, c)));
+    const bool has_none = fallback == 1 && scale.hf_rule != ScaleRule::kTimesRootOfWidth;
+    return has_none ? std::optional<float>() : std::optional(float(by_rule(scale.hf_rule, fallback, c)));
   }
   const bool divides = keys.is_gguf() ? scale.gguf_divides : scale.hf_divides;
   const double number = keys.is_gguf() ? *value : by_rule(scale.hf_rule, *value, c);
@@ -455,7 +433,7 @@ Result<uint32_t> read_n_extra_layers(const ConfigKeys& keys) {
 std::string untied_head_note(const ModelFile& file, const ModelConfig& config) {
   if (file.format() == FileFormat::kGguf || config.is_head_tied) return "";
   const auto said = file.metadata().get_bool("tie_word_embeddings");
-  if (!said.ok() || !said->value_or(false) || config.sees_later) return "";
+  if (!said.ok() || !said->value_or(false) || config.is_bidirectional) return "";
   return "config.json says tie_word_embeddings, but the head in the file differs from the embeddings and is used";
 }
 
@@ -492,20 +470,21 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_CHECK_OK(check_rope_settings(options.rope));
   RZ_TRY(const ArchSpec* spec, find_architecture(file));
   const ConfigKeys keys(file, *spec, options.rope);
-  const bool is_stretched = options.rope.scaling != RopeStretch::kModel;
+  const bool is_rescaled = options.rope.scaling != RopeStretch::kModel;
   ModelConfig c;
   c.arch = spec->name;
   RZ_TRY(const auto name, file.metadata().get_string(keys.is_gguf() ? "general.name" : "_name_or_path"));
   c.name = name.value_or("");
   c.norm = spec->norm;
   c.learned_positions = knows_role(*spec, Role::kPositionEmbed);
-  RZ_CHECK_OK(refuse_foreign_traits(keys));
+  // Keys that change the computation in ways that the architecture does not have.
+  RZ_CHECK_OK(keys.is_gguf() ? refuse_gguf_traits(keys) : refuse_hf_traits(keys));
   RZ_CHECK_OK(read_dimensions(keys, c));
   uint32_t n_ctx_longest = c.n_ctx_train;
-  if (is_stretched) {
+  if (is_rescaled) {
     RZ_TRY(n_ctx_longest, longest_context(file, c, options.rope));
   }
-  c.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(n_ctx_longest, kMostContextByDefault);
+  c.n_ctx = options.n_ctx > 0 ? options.n_ctx : std::min(n_ctx_longest, kMaxDefaultContext);
   RZ_CHECK_OK(read_model_scales(keys, c));
   RZ_TRY(c.n_vocab, read_n_vocab(keys));
   c.layer_table.n_vocab = c.n_vocab;
@@ -517,10 +496,9 @@ Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& optio
   RZ_CHECK_OK(read_layers(keys, c));
   if (spec->adjust != nullptr) RZ_CHECK_OK(spec->adjust(keys, c));
   RZ_CHECK_OK(check_heads(keys, c));
-  if (is_stretched && c.ropes.empty()) {
-    return invalid_argument(
-        fmt::format("rope_scaling: {} has no rotary embedding that could be scaled", file.path().string()),
-        "rope_scaling");
+  if (is_rescaled && c.ropes.empty()) {
+    return invalid_argument(fmt::format("rope_scaling: {} has no rotary embedding to scale", file.path().string()),
+                            "rope_scaling");
   }
   return c;
 }

@@ -28,8 +28,8 @@ Result<ScaleBlock> block_of(const TensorInfo& matrix, const TensorInfo& scales) 
                                      (shape[1] + kF8ScaleCols - 1) / kF8ScaleCols};
   if (scales.shape == blocks) return ScaleBlock{kBlockRows, kF8ScaleCols};
   return unsupported(
-      fmt::format("tensor '{}': scales of shape [{}] are not supported for a matrix of shape [{}] (one, one a row or "
-                  "one for each {} x {} are)",
+      fmt::format("tensor '{}': scales of shape [{}] are not supported for a matrix of shape [{}] (supported: one, "
+                  "one per row, or one for each {} x {})",
                   scales.name, fmt::join(scales.shape, ", "), fmt::join(shape, ", "), kBlockRows, kF8ScaleCols),
       scales.name);
 }

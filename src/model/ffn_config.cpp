@@ -1,4 +1,4 @@
-// What the layers' ffns are: gated, plain or experts, by the file's keys.
+// Reads the configs of ffns: gated, plain or experts.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 namespace realizar {
 namespace {
 
-// GGUF does not tell it: there the family has one.
+// GGUF has no key for it: there it is the architecture's.
 Result<Activation> read_activation(const ConfigKeys& keys) {
   if (keys.is_gguf()) return keys.spec().activation;
   const std::string_view key = keys.spec().hf_keys.activation;
-  const Activation otherwise = keys.spec().hf_keys.default_activation.value_or(keys.spec().activation);
-  if (key.empty()) return otherwise;
+  const Activation fallback = keys.spec().hf_keys.default_activation.value_or(keys.spec().activation);
+  if (key.empty()) return fallback;
   RZ_TRY(const auto given, keys.file().metadata().get_string(key));
-  if (!given) return otherwise;
+  if (!given) return fallback;
   struct Named {
     std::string_view name;
     Activation activation;
@@ -33,7 +33,7 @@ Result<Activation> read_activation(const ConfigKeys& keys) {
                                  keys.spec().hf_keys.activation, *given, keys.spec().name));
 }
 
-// Whether the file has biases that experts are chosen by, in any layer.
+// Whether any layer has a bias for choosing experts.
 bool has_choice_bias(const ConfigKeys& keys) {
   return std::ranges::any_of(keys.spec().tensors, [&](const TensorSpec& spec) {
     if (spec.role != Role::kChoiceBias || spec.hf.empty()) return false;
@@ -42,8 +42,8 @@ bool has_choice_bias(const ConfigKeys& keys) {
   });
 }
 
-// config.json's name of the scores. "noaux_tc" is what dots.llm1 calls sigmoids; a folder that says nothing and has
-// biases to choose by is DeepSeek-V3's kind.
+// config.json's name of the scores. dots.llm1 calls sigmoids "noaux_tc"; a folder without the key but with biases for
+// choosing experts uses sigmoids, as DeepSeek-V3 does.
 Status read_hf_score(const ConfigKeys& keys, ExpertsConfig& experts) {
   const std::string key(keys.spec().hf_keys.score);
   RZ_TRY(const auto name, keys.file().metadata().get_string(key));
@@ -59,8 +59,8 @@ Status read_hf_score(const ConfigKeys& keys, ExpertsConfig& experts) {
   return {};
 }
 
-// llama.cpp's numbers for what scores are: 3 is the softmax of those chosen, which are then the ones of all, divided by
-// their sum.
+// llama.cpp's numbers of score functions. 3 is a softmax over the chosen experts, which equals a renormalized softmax
+// over all.
 Status read_score(const ConfigKeys& keys, ExpertsConfig& experts) {
   if (!keys.is_gguf()) return read_hf_score(keys, experts);
   const std::string key = keys.key("expert_gating_func", "");
@@ -74,8 +74,7 @@ Status read_score(const ConfigKeys& keys, ExpertsConfig& experts) {
   return {};
 }
 
-// DeepSeek's folders name the rule: V2's takes a group by its best expert, V3's by its best two; "greedy" has no
-// groups.
+// DeepSeek's folders name the rule: V2 ranks groups by their best expert, V3 by their best two; "greedy" has no groups.
 Result<uint32_t> read_group_best(const ConfigKeys& keys) {
   constexpr std::string_view kKey = "topk_method";
   std::optional<std::string> method;
@@ -99,7 +98,7 @@ Status read_groups(const ConfigKeys& keys, ExpertsConfig& experts) {
   const uint32_t size = experts.n_experts / *n_groups;
   if (experts.n_experts % *n_groups != 0 || n_used * size < experts.n_used) {
     return out_of_range(keys.file(), keys.key("expert_group_count", "n_group"),
-                        fmt::format("a divisor of {} experts, {} groups of which have the {} of a token",
+                        fmt::format("a divisor of {} experts such that {} groups have at least {} experts",
                                     experts.n_experts, n_used, experts.n_used),
                         std::to_string(*n_groups));
   }
@@ -109,7 +108,7 @@ Status read_groups(const ConfigKeys& keys, ExpertsConfig& experts) {
   return {};
 }
 
-// One width for all shared experts, which are one.
+// Shared experts are computed as one, with the sum of their widths.
 Status read_shared(const ConfigKeys& keys, const ModelConfig& c, ExpertsConfig& experts) {
   const ArchSpec& spec = keys.spec();
   RZ_TRY(auto n_shared, keys.optional_int("expert_shared_count", spec.hf_keys.n_shared, 0, kMaxExperts));
@@ -122,31 +121,31 @@ Status read_shared(const ConfigKeys& keys, const ModelConfig& c, ExpertsConfig& 
   RZ_TRY(const auto d_ff,
          keys.optional_int("expert_shared_feed_forward_length", spec.hf_keys.shared_d_ff, 0, kMaxWidth));
   if (!n_shared && !d_ff && spec.routing.n_shared > 0) n_shared = spec.routing.n_shared;
-  // A file that says neither how wide they are nor how many has one as wide as a dense ffn, or none.
-  const uint32_t otherwise = is_optional(spec, Role::kSharedUp) || d_ff ? 0 : c.d_ff;
+  // A file with neither their width nor their number has one as wide as a dense ffn, or none.
+  const uint32_t fallback = is_optional(spec, Role::kSharedUp) || d_ff ? 0 : c.d_ff;
   uint64_t width = d_ff.value_or(0);
   if (width > 0 && keys.is_gguf() && spec.routing.gguf_shared_width_is_of_one) width *= n_shared.value_or(1);
   const bool lacks_shared = is_optional(spec, Role::kSharedUp) && !has_role(keys, Role::kSharedUp);
   if (spec.routing.is_dense_shared && !lacks_shared) width = c.d_ff;
   if (spec.routing.is_shared_of_model_width) width = c.d_model;
-  if (width == 0) width = n_shared ? uint64_t{*n_shared} * experts.d_ff : otherwise;
+  if (width == 0) width = n_shared ? uint64_t{*n_shared} * experts.d_ff : fallback;
   experts.has_shared_router = knows_role(spec, Role::kSharedRouter);
   experts.d_shared_ff = static_cast<uint32_t>(std::min<uint64_t>(width, kMaxWidth));
   if (width <= kMaxWidth) return {};
   return out_of_range(keys.file(), keys.key("expert_shared_count", spec.hf_keys.n_shared),
-                      fmt::format("shared experts of up to {} together", kMaxWidth), std::to_string(width));
+                      fmt::format("shared experts with a total width of up to {}", kMaxWidth), std::to_string(width));
 }
 
 Status read_renormalize(const ConfigKeys& keys, ExpertsConfig& experts) {
   const std::string_view hf = keys.spec().hf_keys.renormalize;
   if (!keys.is_gguf() && hf.empty()) return {};
   RZ_TRY(const auto given, keys.file().metadata().get_bool(keys.key("expert_weights_norm", hf)));
-  const Routing& otherwise = keys.spec().routing;
-  experts.renormalize = given.value_or(keys.is_gguf() ? otherwise.renormalize : otherwise.hf_renormalize);
+  const Routing& routing = keys.spec().routing;
+  experts.renormalize = given.value_or(keys.is_gguf() ? routing.renormalize : routing.hf_renormalize);
   return {};
 }
 
-// Layers without experts in the manner of Qwen's folders, and of DeepSeek's.
+// Refuses dense layers among those with experts, as declared by Qwen's and DeepSeek's folders.
 Status refuse_sparse_step(const ConfigKeys& keys) {
   if (keys.is_gguf()) return {};
   RZ_TRY(const auto step, keys.file().metadata().get_int("decoder_sparse_step"));
@@ -154,10 +153,10 @@ Status refuse_sparse_step(const ConfigKeys& keys) {
   RZ_TRY(const auto dense_layers, keys.file().metadata().get_ints("mlp_only_layers"));
   if (step.value_or(1) == 1 && frequency.value_or(1) == 1 && (!dense_layers || dense_layers->empty())) return {};
   return unsupported(
-      "dense layers among the experts' (decoder_sparse_step, moe_layer_freq, mlp_only_layers) are not supported");
+      "dense layers among those with experts (decoder_sparse_step, moe_layer_freq, mlp_only_layers) are not supported");
 }
 
-// Layers that have experts, of those which follow the dense ones: one in so many.
+// Layers with experts: listed, by their tensors, or at an interval after the leading dense layers.
 Result<std::vector<bool>> read_expert_layers(const ConfigKeys& keys, uint32_t n_layers) {
   const ArchSpec& spec = keys.spec();
   if (is_optional(spec, Role::kRouter)) {
@@ -196,7 +195,7 @@ Result<std::vector<bool>> read_expert_layers(const ConfigKeys& keys, uint32_t n_
   return has_experts;
 }
 
-// Experts are the same in all layers, also where a folder has a list of what they are.
+// A number that must be the same in all layers, given once or as a list.
 Result<std::optional<uint32_t>> read_same_in_all(const ConfigKeys& keys, const ModelConfig& c, std::string_view gguf,
                                                  std::string_view hf, int64_t max) {
   if (!keys.is_list(gguf, hf)) return keys.optional_int(gguf, hf, 1, max);
@@ -221,8 +220,7 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
                         .input = spec.routing.input};
   const bool is_a_gate = experts.activation == Activation::kReluSquared || experts.activation == Activation::kGeluErf;
   if (!experts.has_gates && !is_a_gate) {
-    return unsupported(fmt::format("{}: experts without gates are not supported with another activation than relu2 and "
-                                   "gelu",
+    return unsupported(fmt::format("{}: experts without gates are only supported with the activations relu2 and gelu",
                                    keys.file().path().string()),
                        std::string(spec.hf_keys.activation));
   }
@@ -240,7 +238,7 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
   RZ_CHECK_OK(read_score(keys, experts));
   const std::string scale_key = keys.key("expert_weights_scale", spec.hf_keys.routed_scale);
   RZ_TRY(const auto scale, keys.file().metadata().get_double(scale_key));
-  if (scale.value_or(0) != 0) experts.scale = static_cast<float>(*scale);  // llama.cpp: 0 stands for nothing
+  if (scale.value_or(0) != 0) experts.scale = static_cast<float>(*scale);  // llama.cpp: 0 means not set
   RZ_CHECK_OK(read_groups(keys, experts));
   RZ_CHECK_OK(read_shared(keys, c, experts));
   if (knows_role(spec, Role::kExpertLatentUp)) {
@@ -250,7 +248,6 @@ Result<ExpertsConfig> read_experts(const ConfigKeys& keys, const ModelConfig& c,
   return experts;
 }
 
-// It has one activation alone.
 Result<FfnConfig> read_channel_mix(const ConfigKeys& keys, const ModelConfig& c, Activation activation) {
   if (activation == Activation::kReluSquared) return FfnConfig(ChannelMixConfig{c.d_ff});
   return unsupported(fmt::format("{}: {}: activation '{}' is not supported for {}", keys.file().path().string(),

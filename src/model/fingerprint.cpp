@@ -43,7 +43,7 @@ class Hash {
   uint64_t value_;
 };
 
-// How many members an aggregate has: as many values as it can be made of.
+// Number of members of an aggregate: the most values that it can be initialized with.
 struct AnyValue {
   template <class T>
   constexpr operator T() const;  // NOLINT(google-explicit-constructor)
@@ -79,8 +79,8 @@ void add(Hash& hash, const Kind& kind) {
   });
 }
 
-// Structured bindings name every field: one that is added to a struct and forgotten here does not compile. The context
-// in use (n_ctx) has no part in the computation but for the rotations that were chosen by it.
+// Structured bindings name every field: a struct with a new field does not compile until it is added here. The context
+// length (n_ctx) is left out: it only affects the rotations.
 void add(Hash& hash, const LayerConfig& config) {
   const auto& [norm_place, mixer, ffn, out_scale, ffn_in_scale, has_mixer_norm] = config;
   const auto add_kind = [&hash](const auto& kind) { add(hash, kind); };
@@ -90,7 +90,7 @@ void add(Hash& hash, const LayerConfig& config) {
 }
 
 void add(Hash& hash, const RopeConfig& config) {
-  const auto& [n_rot, inv_freq, scale, base] = config;  // the frequencies are made of the base
+  const auto& [n_rot, inv_freq, scale, base] = config;  // the frequencies include the base
   hash.add_all(n_rot, inv_freq, scale);
 }
 
@@ -106,16 +106,16 @@ uint64_t hash_of(const TensorInfo& tensor, uint64_t previous) {
 
 uint64_t hash_of(const ModelConfig& config) {
   const auto& [arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, n_ctx, layers, ropes, norm, norm_eps,
-               learned_positions, is_head_tied, has_unit_head, lacks_head, pooling, sees_later, n_types, n_labels,
+               learned_positions, is_head_tied, has_unit_head, lacks_head, pooling, is_bidirectional, n_types, n_labels,
                n_dense, embed_scale, residual_scale, logit_scale, final_softcap, layer_table, altup, n_layers_each] =
       config;
   const auto& [d_layer_input, n_layer_vocab] = layer_table;
   const auto& [n_streams, laurel_rank] = altup;
   Hash hash(0);
   hash.add_all(arch, name, n_layers, d_model, n_vocab, d_ff, n_ctx_train, norm, norm_eps, learned_positions,
-               is_head_tied, has_unit_head, lacks_head, pooling, sees_later, n_types, n_labels, n_dense, embed_scale,
-               residual_scale, logit_scale, final_softcap, d_layer_input, n_layer_vocab, n_streams, laurel_rank,
-               n_layers_each);
+               is_head_tied, has_unit_head, lacks_head, pooling, is_bidirectional, n_types, n_labels, n_dense,
+               embed_scale, residual_scale, logit_scale, final_softcap, d_layer_input, n_layer_vocab, n_streams,
+               laurel_rank, n_layers_each);
   for (const LayerConfig& layer : layers) add(hash, layer);
   for (const RopeConfig& rope : ropes) add(hash, rope);
   return hash.value();

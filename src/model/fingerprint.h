@@ -1,4 +1,4 @@
-// What a model's computation depends on, as one number: every byte of its weights, every field of its config.
+// Hashes of everything that a model's computation depends on: all bytes of its weights, all fields of its config.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace realizar {
 
-// Reads all of the tensor's bytes; chained to `previous`, the hash of the tensors before it.
+// Reads all bytes of the tensor. `previous`: the hash of the tensors before it.
 uint64_t hash_of(const TensorInfo& tensor, uint64_t previous);
 
 uint64_t hash_of(const ModelConfig& config);

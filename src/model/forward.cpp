@@ -16,7 +16,7 @@ typename Kind::Weights unloaded(const Kind&) {
   return {};
 }
 
-// What a backend asks for by these weights being there.
+// Optional weights whose presence changes the operations.
 AttentionWeights unloaded(const AttentionConfig& config) {
   return {.sinks = config.has_sinks ? WeightId{0} : kNoWeight};
 }
@@ -54,7 +54,7 @@ LayerBuilder::Acts add_acts(Program& program, const ModelConfig& c) {
   return acts;
 }
 
-// The first stream, and what else rows begin with.
+// Embeds tokens, and fills AltUp's streams and per-layer embeddings.
 void add_embedding(Program& program, const ModelConfig& c, const Weights& w, LayerBuilder::Acts& acts) {
   const ActId embedded = c.altup.n_streams > 1 ? acts.streams[0] : acts.stream;
   program.add(EmbedOp{.out = embedded,
@@ -82,7 +82,7 @@ ActId add_hidden(Program& program, const ModelConfig& c, const Weights& w, const
   } else {
     program.add(SelectRowsOp{.out = hidden, .in = acts.stream});
   }
-  if (w.final_norm == kNoWeight && c.sees_later) return hidden;
+  if (w.final_norm == kNoWeight && c.is_bidirectional) return hidden;
   program.add(NormOp{.out = hidden,
                      .in = hidden,
                      .weight = w.final_norm,
@@ -94,7 +94,7 @@ ActId add_hidden(Program& program, const ModelConfig& c, const Weights& w, const
   return hidden;
 }
 
-// Products of a mean are the mean of products, so that each row may have them before it is pooled.
+// Applied to each row before pooling: the product of a mean is the mean of the products.
 ActId add_dense(Program& program, const ModelConfig& c, const Weights& w, ActId hidden) {
   const ActId dense = program.add_activation("dense", c.n_dense, Rows::kLogits);
   const ActId vector = program.add_activation("vector", c.d_model, Rows::kLogits);
@@ -104,7 +104,7 @@ ActId add_dense(Program& program, const ModelConfig& c, const Weights& w, ActId 
   return vector;
 }
 
-// Each row as if it were the one that stands for its text. A softcap of 1 is tanh.
+// Scores for every row; pooling selects the text's row. A softcap of 1 is tanh.
 ActId add_scores(Program& program, const ModelConfig& c, const Weights& w, ActId hidden) {
   ActId pooled = hidden;
   if (w.pooler != kNoWeight) {
@@ -154,7 +154,7 @@ Forward build_forward(const ModelConfig& c, const Weights& w) {
   if (c.n_labels > 0) {
     forward.logits = add_scores(program, c, w, forward.hidden);
   } else {
-    forward.logits = c.sees_later ? forward.hidden : add_logits(program, c, w, forward.hidden);
+    forward.logits = c.is_bidirectional ? forward.hidden : add_logits(program, c, w, forward.hidden);
   }
   program.outputs = {forward.hidden};
   if (forward.logits != forward.hidden) program.outputs.push_back(forward.logits);

@@ -1,5 +1,4 @@
-// The forward pass, written once for every architecture and device: a function of a model's config and of the handles
-// of its weights.
+// The forward pass, written once for all architectures and devices: a function of a model's config and weight handles.
 #pragma once
 
 #include "backend/program.h"
@@ -10,12 +9,12 @@ namespace realizar {
 
 struct Forward {
   Program program;
-  ActId hidden = kNoAct;  // [n_logit_rows, d_model], the final normalized hidden states
-  ActId logits = kNoAct;  // [n_logit_rows, n_outputs(config)]; of an encoder without scores they are `hidden`
+  ActId hidden = kNoAct;  // [n_logit_rows, d_model], hidden states after the final norm
+  ActId logits = kNoAct;  // [n_logit_rows, n_outputs(config)]; `hidden` for an encoder without scores
 };
 
 Forward build_forward(const ModelConfig& config, const Weights& weights);
-// The same operations over weights that are not loaded yet, for Backend::check.
+// The program before weights are loaded, for Backend::check().
 Program outline_forward(const ModelConfig& config);
 
 }  // namespace realizar

@@ -1,4 +1,4 @@
-// Names that the header of each kind of layer uses.
+// Declarations shared by the headers of all layer kinds.
 #pragma once
 
 #include <cstdint>

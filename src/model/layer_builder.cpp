@@ -1,13 +1,11 @@
 #include "model/layer_builder.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 
 namespace realizar {
 namespace {
 
-bool is_of_ffn(LayerStep step) {
+bool belongs_to_ffn(LayerStep step) {
   return step == LayerStep::kNormFfn || step == LayerStep::kReadApart || step == LayerStep::kFfn;
 }
 
@@ -22,16 +20,16 @@ void LayerBuilder::build() {
   in_ = acts_.stream;
   const std::span<const LayerStep> steps = form_of(c.norm_place).steps;
   for (size_t i = 0; i < steps.size(); ++i) {
-    if (std::holds_alternative<NoFfnConfig>(c.ffn) && is_of_ffn(steps[i])) return;
+    if (std::holds_alternative<NoFfnConfig>(c.ffn) && belongs_to_ffn(steps[i])) return;
     has_post_norm_ =
         i + 1 < steps.size() && (steps[i + 1] == LayerStep::kPostNormMixer || steps[i + 1] == LayerStep::kPostNormFfn);
-    take(steps[i]);
+    add_step(steps[i]);
   }
   if (config_.altup.n_streams > 1) correct_streams(*this);
   if (config_.layer_table.d_input > 0) add_layer_input(*this, c.out_scale);
 }
 
-void LayerBuilder::take(LayerStep step) {
+void LayerBuilder::add_step(LayerStep step) {
   const LayerConfig& c = config_.layers[layer_];
   const LayerWeights& w = weights();
   switch (step) {
@@ -50,7 +48,7 @@ void LayerBuilder::take(LayerStep step) {
     case LayerStep::kAdd:
       return;
     case LayerStep::kNormStream:
-      // Experts add to the stream while they read: they read a row of their own.
+      // Experts read their input while they add to the stream, so they need a copy.
       in_ = std::holds_alternative<ExpertsConfig>(c.ffn) ? acts_.normed : acts_.stream;
       if (in_ != acts_.stream) norm(in_, w.attn_post_norm, w.attn_post_norm_bias, OpRole::kPost);
       return norm(acts_.stream, w.attn_post_norm, w.attn_post_norm_bias, OpRole::kPost);
@@ -66,7 +64,7 @@ void LayerBuilder::take(LayerStep step) {
       REQUIRE(c.out_scale == 1.0f || has_post_norm_ || config_.layer_table.d_input > 0);
       return add_branch(c.ffn, w.ffn);
     case LayerStep::kPostNormFfn:
-      // A layer with a table of its own is scaled after what that adds.
+      // With per-layer embeddings, out_scale comes after them.
       return add_norm(acts_.stream, acts_.branch, w.ffn_post_norm, OpRole::kPost,
                       config_.layer_table.d_input > 0 ? 1.0f : c.out_scale);
     case LayerStep::kNormStreamLast:
@@ -87,14 +85,6 @@ LayerBuilder::Rotation LayerBuilder::rotation(uint32_t rope_idx) const {
   if (rope_idx == kNoRope) return {};
   const RopeConfig& rope = config_.ropes[rope_idx];
   return {weights_.inv_freqs[rope_idx], rope.n_rot, rope.scale};
-}
-
-ActId LayerBuilder::scratch(const std::string& name, uint32_t n_cols) {
-  const auto& acts = program_.activations;
-  const auto same = [&](const ActShape& act) { return act.name == name && act.n_cols == n_cols; };
-  const auto found = std::ranges::find_if(acts, same);
-  if (found != acts.end()) return ActId{static_cast<uint32_t>(found - acts.begin())};
-  return program_.add_activation(name, n_cols);
 }
 
 void LayerBuilder::normalize(ActId act, WeightId weight, OpRole role) {

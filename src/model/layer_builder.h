@@ -1,5 +1,5 @@
-// What a kind of layer adds its operations to a program through. A layer has two branches, its mixer and its ffn: each
-// reads in() and ends with add_to_stream() of an operation that writes out().
+// Adds a layer's operations to a program. A layer has two branches, its mixer and its ffn: each reads in() and ends
+// with add_to_stream() of an operation that writes out().
 #pragma once
 
 #include <string>
@@ -18,19 +18,18 @@ class LayerBuilder {
     float scale = 1.0f;
   };
 
-  // [n_rows, d_model] each: the residual stream, what branches read, a branch before its own norm, and what the ffn
-  // reads where both norms are taken before both branches (the last two kNoAct where no layer has them).
+  // [n_rows, d_model] each: the residual stream, a branch's input, a branch's output before its post norm, and the
+  // ffn's input where both norms precede both branches. The last two are kNoAct if no layer needs them.
   struct Acts {
     ActId stream = kNoAct, normed = kNoAct, branch = kNoAct, ffn_normed = kNoAct;
-    ActId layer_inputs = kNoAct;  // [n_rows, n_layers * d_input], where layers have tables of their own
-    // [n_rows, d_model] each, where a row has several; `stream` is then what the layer makes of the first.
+    ActId layer_inputs = kNoAct;  // [n_rows, n_layers * d_input], with per-layer embeddings
+    // AltUp's streams, [n_rows, d_model] each; `stream` is then the layer's output for the first one.
     Streams streams = kNoStreams;
   };
 
   LayerBuilder(Program& program, const ModelConfig& config, const Weights& weights, const Acts& acts, uint32_t layer)
       : program_(program), config_(config), weights_(weights), acts_(acts), layer_(layer) {}
 
-  // The layer's norms and branches.
   void build();
 
   const ModelConfig& config() const { return config_; }
@@ -45,25 +44,25 @@ class LayerBuilder {
   ActId stream() const { return acts_.stream; }
   ActId out() const { return has_post_norm_ ? acts_.branch : acts_.stream; }
   OpPlace place(OpRole role = OpRole::kNone) const { return {role, static_cast<int32_t>(layer_)}; }
-  // The rotation ModelConfig::ropes[rope_idx]; kNoRope: none.
+  // ModelConfig::ropes[rope_idx]; kNoRope: no rotation.
   Rotation rotation(uint32_t rope_idx) const;
-  // [n_rows, n_cols]: one buffer for all layers that ask for this name and width.
-  ActId scratch(const std::string& name, uint32_t n_cols);
+  // [n_rows, n_cols]; layers share the activation of a name and width.
+  ActId scratch(const std::string& name, uint32_t n_cols) { return program_.find_or_add_activation(name, n_cols); }
 
   void add(const Op& op) { program_.add(op); }
-  // Rows of `act` in place, by the model's kind of norm.
+  // In place, with the model's kind of norm.
   void normalize(ActId act, WeightId weight, OpRole role);
-  // out += scale * norm(in)
+  // out = (out + norm(in)) * scale
   void add_norm(ActId out, ActId in, WeightId weight, OpRole role, float scale = 1.0f);
-  // Ends a branch: stream += residual_scale * what the operation gives; or out() = that, where a norm comes next.
+  // Ends a branch: stream += residual_scale * the operation's result; or out() = the result if a post norm follows.
   void add_to_stream(LinearOp op);
-  // The same; such layers have no norm after their branches, and what is added has residual_scale in it already.
+  // Ends a branch that has no post norm and whose input includes residual_scale already.
   void add_to_stream(const GateOp& op);
-  // The branch that is being built is normalized before it is added to the stream.
+  // Whether the current branch is normalized before it is added to the stream.
   bool has_post_norm() const { return has_post_norm_; }
 
  private:
-  void take(LayerStep step);
+  void add_step(LayerStep step);
   // out = scale * norm(stream); `out` may be the stream.
   void norm(ActId out, WeightId weight, WeightId bias, OpRole role, float scale = 1.0f);
   template <class Configs, class KindWeights>
@@ -74,9 +73,8 @@ class LayerBuilder {
   const Weights& weights_;
   const Acts acts_;
   const uint32_t layer_;
-  // Of the branch that is being built.
-  ActId in_ = kNoAct;
-  bool has_post_norm_ = false;
+  ActId in_ = kNoAct;           // of the current branch
+  bool has_post_norm_ = false;  // of the current branch
 };
 
 }  // namespace realizar

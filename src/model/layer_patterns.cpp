@@ -1,5 +1,5 @@
-// Which layers are recurrent, which have a window and which rotate positions: by lists, by intervals, or by the
-// family's rule.
+// Reads which layers are recurrent, which have a window and which rotate positions: from lists, intervals, or the
+// architecture's rule.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace realizar {
 namespace {
 
-// Layers with a sliding window by GGUF's list of them; nothing where it has a number, or none.
+// Layers with a sliding window by GGUF's list; nullopt if the key is absent or a number.
 Result<std::optional<std::vector<bool>>> read_window_list(const ConfigKeys& keys, uint32_t n_layers) {
   const std::string key = keys.key("attention.sliding_window_pattern", "");
   const MetaValue* value = keys.file().metadata().find(key);
@@ -21,7 +21,7 @@ Result<std::optional<std::vector<bool>>> read_window_list(const ConfigKeys& keys
   return out_of_range(keys.file(), key, fmt::format("{} entries", n_layers), std::to_string(n_entries));
 }
 
-// The same by the list in config.json.
+// Layers with a sliding window by the file's list; nullopt if it has none.
 Result<std::optional<std::vector<bool>>> read_layer_types(const ConfigKeys& keys, uint32_t n_layers) {
   std::optional<std::vector<bool>> has_window;
   if (keys.is_gguf()) return read_window_list(keys, n_layers);
@@ -43,7 +43,7 @@ Result<std::optional<std::vector<bool>>> read_layer_types(const ConfigKeys& keys
   return has_window;
 }
 
-// Layers by a list of config.json's, of ones and zeros; nothing where it has none.
+// Layers by a list of ones and zeros in config.json; nullopt if there is none.
 Result<std::optional<std::vector<bool>>> read_layout(const ConfigKeys& keys, std::string_view key, uint32_t n_layers) {
   std::optional<std::vector<bool>> layout;
   if (keys.is_gguf() || key.empty()) return layout;
@@ -57,7 +57,7 @@ Result<std::optional<std::vector<bool>>> read_layout(const ConfigKeys& keys, std
   return layout;
 }
 
-// N, where one layer in N sees the whole context; 0: none does.
+// N if every Nth layer attends to the whole context; 0: none does.
 Result<uint32_t> read_full_interval(const ConfigKeys& keys) {
   for (const std::string_view hf : {keys.spec().hf_keys.full_interval, std::string_view("_sliding_window_pattern")}) {
     RZ_TRY(const auto interval, keys.optional_int("attention.sliding_window_pattern", hf, 0, kMaxLayers));
@@ -66,7 +66,7 @@ Result<uint32_t> read_full_interval(const ConfigKeys& keys) {
   return keys.spec().full_interval;
 }
 
-// The kinds of layers by the list in config.json.
+// Kinds of layers by config.json's list of names.
 Result<std::vector<MixerKind>> read_kind_list(const ConfigKeys& keys, std::span<const std::string_view> names,
                                               uint32_t n_layers) {
   const std::string key(keys.spec().hf_keys.layer_kinds);
@@ -97,12 +97,12 @@ std::vector<MixerKind> kinds_where(const ConfigKeys& keys, uint32_t n_layers, co
   return kinds;
 }
 
-// The kinds by a list of the file; nothing where it has none.
+// Kinds of layers by the file's list; nullopt if it has none.
 using ListedKinds = std::optional<std::vector<MixerKind>>;
 
 Result<ListedKinds> read_hf_kinds(const ConfigKeys& keys, uint32_t n_layers) {
   const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
-  // A family without a list tells by its tensors.
+  // Without a list, the tensors decide.
   if (keys.spec().hf_keys.layer_kinds.empty() && hf.attending_layers.empty()) {
     return ListedKinds(kinds_where(keys, n_layers, [&](uint32_t i) { return has_role(keys, Role::kSsmIn, i); }));
   }
@@ -130,7 +130,7 @@ Result<ListedKinds> read_gguf_kinds(const ConfigKeys& keys, uint32_t n_layers) {
   }
   if (!keys.is_list(kList, "")) return ListedKinds();
   RZ_TRY(const auto list, keys.file().metadata().get_bools(keys.key(kList, "")));
-  // Layers that are not read may follow.
+  // The list may include extra layers, which are not read.
   if (list->size() < n_layers) {
     return out_of_range(keys.file(), keys.key(kList, ""), fmt::format("{} entries", n_layers),
                         std::to_string(list->size()));
@@ -144,10 +144,10 @@ bool has_flagged_window(WindowRule rule, uint32_t layer, uint32_t border) {
   return rule == WindowRule::kAll || (layer < border && layer % 2 == 0);
 }
 
-// Reads windows of families that have them where a flag asks for them.
+// Windows of architectures that enable them by a flag.
 Result<std::vector<uint32_t>> read_flagged_windows(const ConfigKeys& keys, uint32_t n_layers,
                                                    const std::optional<std::vector<bool>>& listed) {
-  constexpr uint32_t kUsualBorder = 28;  // as transformers has it
+  constexpr uint32_t kDefaultBorder = 28;  // transformers' default
   std::vector<uint32_t> windows(n_layers, 0);
   RZ_TRY(const auto is_on, keys.file().metadata().get_bool("use_sliding_window"));
   RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
@@ -163,13 +163,13 @@ Result<std::vector<uint32_t>> read_flagged_windows(const ConfigKeys& keys, uint3
                        "layer_types");
   }
   for (uint32_t i = 0; i < n_layers; ++i) {
-    const bool has_one = goes_by_list ? (*listed)[i] : has_flagged_window(rule, i, border.value_or(kUsualBorder));
+    const bool has_one = uses_list ? (*listed)[i] : has_flagged_window(rule, i, border.value_or(kDefaultBorder));
     if (has_one) windows[i] = window;
   }
   return windows;
 }
 
-// Other families have no rule for the flag.
+// The flag is refused for other architectures.
 Status refuse_window_flag(const ConfigKeys& keys) {
   if (keys.is_gguf()) return {};
   RZ_TRY(const auto is_on, keys.file().metadata().get_bool("use_sliding_window"));
@@ -205,8 +205,8 @@ Result<std::vector<uint32_t>> read_windows(const ConfigKeys& keys, uint32_t n_la
   if (keys.spec().needs_window_flag()) return read_flagged_windows(keys, n_layers, has_window);
   RZ_TRY(const auto given, keys.optional_int("attention.sliding_window", keys.spec().hf_keys.window, 0, kMaxContext));
   uint32_t window = given.value_or(0);
-  // That of an encoder is of both sides together.
-  if (keys.spec().sees_later && window > 0) window = window / 2 + 1;
+  // An encoder's window counts both sides.
+  if (keys.spec().is_bidirectional && window > 0) window = window / 2 + 1;
   uint32_t interval = 0;
   if (!has_window) {
     RZ_TRY(interval, read_full_interval(keys));
@@ -223,7 +223,7 @@ Result<std::vector<bool>> read_rope_layers(const ConfigKeys& keys, uint32_t n_la
   RZ_TRY(const auto layout, read_layout(keys, keys.spec().hf_keys.rope_list, n_layers));
   if (layout) return *layout;
   if (keys.spec().nope_interval == 0) return rope;
-  if (!keys.is_gguf() && keys.spec().full_lacks_rope) return rope;  // there the windows tell
+  if (!keys.is_gguf() && keys.spec().full_lacks_rope) return rope;  // there the windows decide
   RZ_TRY(const auto given, keys.optional_int("", "no_rope_layer_interval", 1, kMaxLayers));
   const uint32_t interval = keys.is_gguf() ? keys.spec().nope_interval : given.value_or(keys.spec().nope_interval);
   for (uint32_t i = 0; i < n_layers; ++i) rope[i] = (i + 1) % interval != 0;

@@ -13,7 +13,7 @@ constexpr LayerStep kSandwich[] = {kNormMixer, kMixer, kPostNormMixer, kAdd, kNo
 constexpr LayerStep kParallel[] = {kNormMixer, kMixer, kAdd, kFfn, kAdd};
 constexpr LayerStep kParallelApart[] = {kNormFfnApart, kNormMixer, kMixer, kAdd, kReadApart, kFfn, kAdd};
 constexpr LayerStep kOfStream[] = {kMixer, kAdd, kNormStream, kFfn, kAdd, kNormStreamLast};
-constexpr LayerStep kBesideLast[] = {kReadLast, kMixer, kAdd, kNormFfn, kFfn, kAdd};
+constexpr LayerStep kParallelToLast[] = {kReadLast, kMixer, kAdd, kNormFfn, kFfn, kAdd};
 
 // In the order of NormPlace.
 constexpr LayerForm kForms[] = {{"before each branch", kPre},
@@ -21,8 +21,8 @@ constexpr LayerForm kForms[] = {{"before each branch", kPre},
                                 {"before and after each branch", kSandwich},
                                 {"one for mixer and ffn in parallel", kParallel},
                                 {"one each for mixer and ffn in parallel", kParallelApart},
-                                {"of the stream after each branch", kOfStream},
-                                {"before the ffn, with the mixer beside that of the layer before", kBesideLast}};
+                                {"on the stream after each branch", kOfStream},
+                                {"before the ffn, with the mixer in parallel with the previous one", kParallelToLast}};
 
 }  // namespace
 

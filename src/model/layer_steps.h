@@ -1,4 +1,4 @@
-// A layer as a list of steps, in the order in which they are computed.
+// A layer as the list of its steps, in the order of computation.
 #pragma once
 
 #include <cstdint>
@@ -6,26 +6,31 @@
 
 namespace realizar {
 
-// Where norms stand in a layer: before each branch (Llama); after it alone (OLMo 2); before and after it (Gemma 2); one
-// norm feeding mixer and ffn, which are added to the residual together (Phi-2); the same with a norm for each
-// (GPT-NeoX); of the residual itself, after each branch is added (BERT); before the ffn alone, while the mixer reads
-// what that of the layer before it read (Falcon-H1).
-enum class NormPlace : uint8_t { kPre, kPost, kSandwich, kParallel, kParallelApart, kOfStream, kBesideLast };
+// Position of the norms in a layer.
+enum class NormPlace : uint8_t {
+  kPre,            // before each branch (Llama)
+  kPost,           // after each branch (OLMo 2)
+  kSandwich,       // before and after each branch (Gemma 2)
+  kParallel,       // one norm for mixer and ffn, which are computed in parallel (Phi-2)
+  kParallelApart,  // one norm each for mixer and ffn, which are computed in parallel (GPT-NeoX)
+  kOfStream,       // on the residual stream, after each branch is added (BERT)
+  kParallelToLast  // before the ffn; the mixer reads the input of the previous layer's mixer (Falcon-H1)
+};
 
-// A branch, mixer or ffn, reads the last norm that was made before it, or else the stream.
+// A branch (mixer or ffn) reads the last norm before it, or the stream if there is none.
 enum class LayerStep : uint8_t {
-  kNormMixer,      // of the stream, where the layer has this norm
-  kReadLast,       // the mixer reads what that of the layer before it read
-  kMixer,          // a branch
-  kPostNormMixer,  // of what it gives
-  kAdd,            // the branch, or its norm, to the stream: the operation before it does so by itself
-  kNormStream,     // the stream becomes its norm, by the weights of the mixer's norm
+  kNormMixer,  // of the stream, if the layer has this norm
+  kReadLast,   // the mixer reads the input of the previous layer's mixer
+  kMixer,
+  kPostNormMixer,  // of the mixer's output
+  kAdd,            // the branch or its norm to the stream, as part of the previous operation
+  kNormStream,     // the stream becomes its norm, with the weights of the mixer's norm
   kNormFfn,        // of the stream
-  kNormFfnApart,   // the same, kept until kReadApart while the mixer adds to the stream
+  kNormFfnApart,   // of the stream, kept until kReadApart while the mixer adds to the stream
   kReadApart,
-  kFfn,  // a branch
+  kFfn,
   kPostNormFfn,
-  kNormStreamLast,  // as kNormStream, by the weights of the ffn's norm
+  kNormStreamLast,  // the stream becomes its norm, with the weights of the ffn's norm
 };
 
 struct LayerForm {

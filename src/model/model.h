@@ -1,5 +1,5 @@
 // A model on a backend: config and bound weights. load() resolves every name once, checks every tensor's type and
-// shape, and refuses what is missing, misshapen or unclaimed, by name.
+// shape, and refuses missing, misshapen or unclaimed tensors by name.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@
 namespace realizar {
 
 struct ModelOptions {
-  // Positions that a sequence shall have; 0: what the model was trained for, or `rope` stretches that to, up to 8192.
-  // Read with the config, where LongRoPE chooses its factors by it.
+  // Context length of a sequence; 0: the trained length, or as extended by `rope`, at most 8192. Used by read_config():
+  // LongRoPE chooses its factors by it.
   uint32_t n_ctx = 0;
-  RopeSettings rope = {};  // read with the config
-  // Called after each tensor with bytes done and in all; returning false ends the loading with Cancelled.
+  RopeSettings rope = {};  // used by read_config()
+  // Called after each tensor; returning false cancels loading (Cancelled).
   std::function<bool(uint64_t done_bytes, uint64_t total_bytes)> progress = {};
-  bool hash_weights = false;  // take Model::weights_hash() while the weights are read
-  AdapterRoom adapters = {};  // none: the model takes no adapters
+  bool hash_weights = false;  // compute Model::weights_hash() while loading
+  AdapterSlots adapters = {};
 };
 
-// Reads and validates the config alone; of tensors' data it touches at most vectors, and a head that the config calls
-// tied. Errors: Unsupported (architecture or trait, by name), FormatError (key missing, of the wrong type or out of
-// range), InvalidArgument (ModelOptions::rope, by field).
+// Reads and validates only the config; reads no tensor data except vectors and a head that the config declares tied.
+// Errors: Unsupported (architecture or trait, by name), FormatError (key missing, of the wrong type or out of range),
+// InvalidArgument (ModelOptions::rope, by field).
 Result<ModelConfig> read_config(const ModelFile& file, const ModelOptions& options = {});
 
-// Checks all that Model::load checks of a file but whether its matrices hold numbers, without a backend: no byte of a
-// matrix is read. Errors: as Model::load's, in the same words.
+// Checks a file as Model::load() does, without a backend: matrix data is not read, so NaN and infinities there are not
+// found. Errors: those of Model::load().
 Status check_tensors(const ModelFile& file, const ModelConfig& config);
 
-// Handles on the backend, by their parts; names are gone. Vectors are F32. A weight that the model lacks is kNoWeight.
+// Handles of the weights on the backend. Vectors are F32. A weight that the model lacks is kNoWeight.
 using MixerWeights = std::variant<AttentionWeights, LatentAttentionWeights, Mamba2Weights, DeltaNetWeights,
                                   ShortConvWeights, KimiDeltaWeights, MambaWeights, NoMixerWeights, Rwkv7Weights>;
 using FfnWeights = std::variant<GatedWeights, PlainWeights, ExpertWeights, NoFfnWeights, ChannelMixWeights>;
@@ -48,7 +48,7 @@ struct LayerWeights {
   WeightId attn_norm = kNoWeight, attn_norm_bias = kNoWeight, attn_post_norm = kNoWeight;  // [d_model]
   WeightId ffn_norm = kNoWeight, ffn_norm_bias = kNoWeight, ffn_post_norm = kNoWeight;     // [d_model]
   WeightId attn_post_norm_bias = kNoWeight, ffn_post_norm_bias = kNoWeight;                // [d_model]
-  MixerWeights mixer;                                                                      // of the layer's kinds
+  MixerWeights mixer;                                                                      // of the config's kind
   FfnWeights ffn;
   LayerInputWeights input;
   AltUpWeights altup;
@@ -64,7 +64,7 @@ struct Weights {
   WeightId dense_down = kNoWeight;                               // [d_model, n_dense]
   WeightId score = kNoWeight, score_bias = kNoWeight;            // [n_labels, d_model], [n_labels]
   WeightId final_norm = kNoWeight, final_norm_bias = kNoWeight;  // [d_model]
-  WeightId head = kNoWeight;                                     // [n_vocab, d_model]; the embedding where tied
+  WeightId head = kNoWeight;                                     // [n_vocab, d_model]; the embedding if tied
   WeightId head_bias = kNoWeight;                                // [n_vocab]
   LayerTable layer_table;
   AltUpEnds altup;
@@ -74,18 +74,17 @@ struct Weights {
 
 class Model {
  public:
-  // Loads the weights into `backend`, which must be configured already. Pages of the file are released as they are
-  // consumed. Errors: as read_config; NotFound (tensor), FormatError (shape, with expected and actual), Unsupported
-  // (unclaimed tensor), the backend's own.
+  // Loads the weights into `backend`, which must be configured already. Pages of the file are released once they are
+  // read. Errors: those of read_config(); NotFound (tensor), FormatError (shape, with expected and actual), Unsupported
+  // (unclaimed tensor), those of the backend.
   static Result<Model> load(const ModelFile& file, Backend& backend, const ModelOptions& options = {});
-  // The same with a config that the caller has read already.
+  // With a config that the caller has read already.
   static Result<Model> load(const ModelFile& file, const ModelConfig& config, Backend& backend,
                             const ModelOptions& options = {});
 
   const ModelConfig& config() const { return config_; }
   const Weights& weights() const { return weights_; }
-  // The hash of every byte of every tensor that was loaded, as it was then; nullopt where ModelOptions did not ask for
-  // it.
+  // Hash of all bytes of the loaded tensors; nullopt unless ModelOptions::hash_weights is set.
   std::optional<uint64_t> weights_hash() const { return weights_hash_; }
   const AdapterTargets& adapter_targets() const { return adapter_targets_; }
 

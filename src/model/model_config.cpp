@@ -32,8 +32,7 @@ std::string text_of(GateUpRows rows) {
   return name_in({"stacked", "paired"}, rows);
 }
 std::string text_of(ExpertInput input) {
-  return name_in({"what a dense ffn reads", "routed before the mixer", "what the mixer reads", "norms of its own"},
-                 input);
+  return name_in({"ffn input", "routed before the mixer", "layer input", "own norms"}, input);
 }
 std::string text_of(Activation activation) {
   return name_of(activation);
@@ -50,24 +49,24 @@ std::enable_if_t<std::is_arithmetic_v<Number>, std::string> text_of(Number numbe
   return fmt::format("{}", number);
 }
 
-// A factor counts as 1 where a file has it rounded.
+// Factors that a file has rounded are printed as 1.
 template <class Value>
-std::string told(const Value& value) {
+std::string field_text(const Value& value) {
   if constexpr (std::is_floating_point_v<Value>) {
     if (std::abs(value - 1) <= 1e-6f) return "1";
   }
   return text_of(value);
 }
 
-// The kind's name, and its fields that are not as they are by default.
+// The kind's name, and its fields that differ from their defaults.
 template <class Kind>
 std::string kind_text(const Kind& kind) {
   std::vector<std::string> defaults;
-  Kind{}.visit([&](const char*, const auto& value) { defaults.push_back(told(value)); });
+  Kind{}.visit([&](const char*, const auto& value) { defaults.push_back(field_text(value)); });
   std::string text = Kind::kName;
   size_t i = 0;
   kind.visit([&](const char* name, const auto& value) {
-    const std::string own = told(value);
+    const std::string own = field_text(value);
     if (own != defaults[i++]) text += fmt::format(", {} {}", name, own);
   });
   return text;
@@ -78,12 +77,12 @@ std::string text_of(const LayerConfig& layer) {
   std::string line = fmt::format("{}; {}; norms {}", std::visit(text, layer.mixer), std::visit(text, layer.ffn),
                                  form_of(layer.norm_place).name);
   if (layer.ffn_in_scale != 1.0f) line += fmt::format("; scale before the ffn {}", layer.ffn_in_scale);
-  if (!layer.has_mixer_norm) line += "; none before the mixer";
+  if (!layer.has_mixer_norm) line += "; no norm before the mixer";
   if (layer.out_scale != 1.0f) line += fmt::format("; scale {}", layer.out_scale);
   return line;
 }
 
-// A line for each run of layers that are alike.
+// One line for each run of equal layers.
 std::string layer_lines(const std::vector<LayerConfig>& layers) {
   std::string lines;
   for (size_t first = 0, end = 0; first < layers.size(); first = end) {
@@ -99,7 +98,7 @@ std::string layer_lines(const std::vector<LayerConfig>& layers) {
 
 uint32_t n_outputs(const ModelConfig& config) {
   if (config.n_labels > 0) return config.n_labels;
-  return config.sees_later ? config.d_model : config.n_vocab;
+  return config.is_bidirectional ? config.d_model : config.n_vocab;
 }
 
 HeadSizes heads_of(const ModelConfig& config) {
@@ -128,7 +127,7 @@ std::string to_string(const ModelConfig& c) {
                   c.arch, c.name, c.n_layers, c.d_model, c.d_ff, c.n_vocab, c.n_ctx_train, c.n_ctx);
   text += layer_lines(c.layers);
   for (size_t i = 0; i < c.ropes.size(); ++i) {
-    // Where a base is stretched, it is spelled in several ways, which all give the frequencies below.
+    // The base is left out: files may give the same frequencies by different bases.
     text += fmt::format("rope {}: {} dimensions, scale {}\n", i, c.ropes[i].n_rot, c.ropes[i].scale);
   }
   text += fmt::format(

@@ -1,4 +1,4 @@
-// How a text's hidden states become its vector or its scores, and the types that its tokens may have.
+// Reads how a text's hidden states become its vector or scores, and the number of token types.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kMaxTypes = 16;
 
-// llama.cpp's numbers in GGUF; in a folder of sentence-transformers, what its module of that name says.
+// GGUF: llama.cpp's numbers; a sentence-transformers folder: its pooling module.
 Result<std::optional<Pooling>> read_given_pooling(const ConfigKeys& keys) {
   const Metadata& metadata = keys.file().metadata();
   if (keys.is_gguf()) {
@@ -34,7 +34,7 @@ Result<std::optional<Pooling>> read_given_pooling(const ConfigKeys& keys) {
     if (!is_on.value_or(false)) continue;
     if (given) {
       return unsupported(
-          fmt::format("{}: several ways of pooling in one model are not supported", keys.file().path().string()),
+          fmt::format("{}: several pooling modes in one model are not supported", keys.file().path().string()),
           std::string(mode.key));
     }
     given = mode.pooling;
@@ -48,7 +48,7 @@ Result<std::optional<Pooling>> read_given_pooling(const ConfigKeys& keys) {
   return given;
 }
 
-// A family without roles for products after pooling has none in its folder either.
+// Refuses dense layers after pooling for architectures that have none. Returns 0.
 Result<uint32_t> check_no_dense(const ConfigKeys& keys) {
   for (const TensorInfo& tensor : keys.file().tensors()) {
     const bool is_dense = tensor.name.starts_with("2_Dense.") || tensor.name.starts_with("3_Dense.");
@@ -62,25 +62,25 @@ Result<uint32_t> check_no_dense(const ConfigKeys& keys) {
 
 }  // namespace
 
-// A file that says nothing: scores, where it has what makes them; else an encoder's mean, and a decoder's last token.
+// Defaults: scores if the file has a scoring layer; otherwise the mean for encoders and the last token for decoders.
 Status read_pooling(const ConfigKeys& keys, ModelConfig& c) {
-  c.sees_later = keys.spec().sees_later;
+  c.is_bidirectional = keys.spec().is_bidirectional;
   RZ_TRY(const auto given, read_given_pooling(keys));
   std::string_view name;
   const TensorInfo* score = find_tensor_of(keys, Role::kScore, name);
   const bool ranks = given ? *given == Pooling::kRank : score != nullptr;
-  c.pooling = given.value_or(ranks ? Pooling::kRank : c.sees_later ? Pooling::kMean : Pooling::kLast);
+  c.pooling = given.value_or(ranks ? Pooling::kRank : c.is_bidirectional ? Pooling::kMean : Pooling::kLast);
   if (!ranks) return {};
   if (score == nullptr) {
     if (name.empty())
       return unsupported(
           fmt::format("{}: scores are not supported for {}", keys.file().path().string(), keys.spec().name),
           "pooling_type");
-    return not_found(fmt::format("{}: tensor '{}' is missing, which makes the scores that the file promises",
+    return not_found(fmt::format("{}: tensor '{}' is missing: the file's pooling by rank needs it",
                                  keys.file().path().string(), name),
                      std::string(name));
   }
-  // GGUF has a matrix of one row as a vector.
+  // GGUF stores a matrix with one row as a vector.
   const uint64_t n_labels = score->shape.size() < 2 ? 1 : score->shape[0];
   if (n_labels < 1 || n_labels > kMaxWidth) {
     return out_of_range(keys.file(), name, fmt::format("1 to {} labels", kMaxWidth), std::to_string(n_labels));
@@ -97,7 +97,7 @@ Result<uint32_t> read_n_dense(const ConfigKeys& keys) {
   const TensorInfo* second = find_tensor_of(keys, Role::kDenseDown, other);
   if ((dense == nullptr) != (second == nullptr)) {
     const std::string_view absent = dense == nullptr ? name : other;
-    return not_found(fmt::format("{}: tensor '{}' is missing: the products after pooling are two",
+    return not_found(fmt::format("{}: tensor '{}' is missing: a model has two dense layers after pooling or none",
                                  keys.file().path().string(), absent),
                      std::string(absent));
   }
@@ -105,7 +105,7 @@ Result<uint32_t> read_n_dense(const ConfigKeys& keys) {
   if (dense->shape.size() == 2 && dense->shape[0] >= 1 && dense->shape[0] <= kMaxWidth) {
     return static_cast<uint32_t>(dense->shape[0]);
   }
-  return out_of_range(keys.file(), name, fmt::format("a matrix of 1 to {} rows", kMaxWidth), "another shape");
+  return out_of_range(keys.file(), name, fmt::format("a matrix with 1 to {} rows", kMaxWidth), "another shape");
 }
 
 Result<uint32_t> read_n_types(const ConfigKeys& keys) {
@@ -114,7 +114,7 @@ Result<uint32_t> read_n_types(const ConfigKeys& keys) {
   if (table == nullptr) return 0u;
   const uint64_t n_types = table->shape.size() < 2 ? 1 : table->shape[0];
   if (n_types >= 1 && n_types <= kMaxTypes) return static_cast<uint32_t>(n_types);
-  return out_of_range(keys.file(), name, fmt::format("1 to {} types of tokens", kMaxTypes), std::to_string(n_types));
+  return out_of_range(keys.file(), name, fmt::format("1 to {} token types", kMaxTypes), std::to_string(n_types));
 }
 
 }  // namespace realizar

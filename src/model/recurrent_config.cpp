@@ -1,4 +1,4 @@
-// What layers that keep a state instead of keys and values are, by the file's keys.
+// Reads the configs of recurrent layers, which keep a state instead of keys and values.
 #include <fmt/format.h>
 
 #include "base/try.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMaxState = 1024, kMaxTaps = 16;
 
-// Time steps are not held between two bounds.
+// Bounds of time steps are not supported.
 Status refuse_step_limits(const ConfigKeys& keys) {
   constexpr std::string_view kLimits = "time_step_limit";
   if (keys.is_gguf()) return {};
@@ -20,7 +20,7 @@ Status refuse_step_limits(const ConfigKeys& keys) {
       std::string(kLimits));
 }
 
-// GGUF says whether there are norms, whose epsilon is the model's.
+// GGUF has a key for the norms; their epsilon is the model's.
 Status read_norms(const ConfigKeys& keys, const ModelConfig& model, MambaConfig& c) {
   c.norms_eps = model.norm_eps;
   c.has_norms = knows_role(keys.spec(), Role::kSsmDtNorm);
@@ -56,7 +56,7 @@ Result<MambaConfig> read_mamba(const ConfigKeys& keys, const ModelConfig& model)
   return c;
 }
 
-// GGUF tells the width of all heads together.
+// GGUF has the total width of all heads.
 Result<Mamba2Config> read_mamba2(const ConfigKeys& keys) {
   const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
   RZ_CHECK_OK(refuse_step_limits(keys));
@@ -85,7 +85,7 @@ Result<Mamba2Config> read_mamba2(const ConfigKeys& keys) {
   return c;
 }
 
-// Its sizes have the names of Mamba's: groups are key heads, and states are as long as keys.
+// The sizes have Mamba's keys: groups are key heads, and d_state is key_dim.
 Result<DeltaNetConfig> read_delta_net(const ConfigKeys& keys) {
   RZ_TRY(const Mamba2Config sizes, read_mamba2(keys));
   return DeltaNetConfig{.n_heads = sizes.n_heads,
@@ -105,8 +105,8 @@ Result<KimiDeltaConfig> read_kimi_delta(const ConfigKeys& keys) {
   return c;
 }
 
-// The heads' epsilon is llama.cpp's for all GGUF files, and in a folder as many times the model's as a head has
-// dimensions: for those that there are both are the same.
+// The epsilon of the heads' norm is llama.cpp's constant in GGUF, and head_dim times the model's in a folder: the same
+// for all published models.
 Result<Rwkv7Config> read_rwkv7(const ConfigKeys& keys, const ModelConfig& model) {
   constexpr float kGgufNormEps = 64e-5f;
   const HfSsmKeys& hf = keys.spec().hf_ssm_keys;
@@ -121,9 +121,7 @@ Result<Rwkv7Config> read_rwkv7(const ConfigKeys& keys, const ModelConfig& model)
   RZ_TRY(c.rate_rank, keys.required_int("attention.iclr_lora_rank", "a_low_rank_dim", 1, kMaxWidth));
   RZ_TRY(c.v_rank, keys.required_int("attention.value_residual_mix_lora_rank", "v_low_rank_dim", 1, kMaxWidth));
   RZ_TRY(c.gate_rank, keys.required_int("attention.gate_lora_rank", "gate_low_rank_dim", 1, kMaxWidth));
-  // Of the time mix and of the channel mix.
-  RZ_TRY(const auto n_shifts, keys.optional_int("token_shift_count", "", 2, 2));
-  (void)n_shifts;
+  RZ_CHECK_OK(keys.optional_int("token_shift_count", "", 2, 2));  // time mix and channel mix
   c.norm_eps = keys.is_gguf() ? kGgufNormEps : static_cast<float>(c.head_dim) * model.norm_eps;
   return c;
 }

@@ -1,4 +1,4 @@
-// Rotary embedding: the frequencies of RoFormer (Su et al. 2021) and the ways in which models stretch them.
+// Reads rotary embeddings: the frequencies of RoFormer (Su et al. 2021) and their scaling rules.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::vector<double> plain_inv_freq(uint32_t n_rot, double base) {
   return inv_freq;
 }
 
-// A number for which 0 stands for "not given", in transformers as in llama.cpp.
+// A number for which 0 means "not set", in transformers and in llama.cpp.
 Result<std::optional<double>> positive_or_unset(const ConfigKeys& keys, std::string_view gguf, std::string_view hf) {
   const std::string key = keys.key(gguf, hf);
   if (key.empty()) return std::optional<double>();
@@ -33,7 +33,7 @@ Error missing(const ConfigKeys& keys, std::string_view what) {
   return format_error(fmt::format("{}: rope scaling needs {}", keys.file().path().string(), what));
 }
 
-// YaRN (Peng et al. 2023), section 3.2: high frequencies stay, low ones are divided by the factor, a ramp between.
+// YaRN (Peng et al. 2023), section 3.2: high frequencies are kept, low ones divided by the factor, with a ramp between.
 Status apply_yarn(const ConfigKeys& keys, const RopeScaling& s, double base, std::vector<double>& inv_freq,
                   float& scale) {
   if (!s.n_ctx_old) return missing(keys, "the original context length");
@@ -44,23 +44,23 @@ Status apply_yarn(const ConfigKeys& keys, const RopeScaling& s, double base, std
   RZ_TRY(const auto beta_slow,
          positive_or_unset(keys, "rope.scaling.yarn_beta_slow", rope_scaling_key(file, "beta_slow", s.of)));
   const double n_rot = 2.0 * static_cast<double>(inv_freq.size());
-  const auto turning_dim = [&](double n_turns) {
+  const auto dim_of_turns = [&](double n_turns) {
     return n_rot * std::log(*s.n_ctx_old / (n_turns * 2 * kPi)) / (2 * std::log(base));
   };
-  double low = turning_dim(beta_fast.value_or(32)), high = turning_dim(beta_slow.value_or(1));
+  double low = dim_of_turns(beta_fast.value_or(32)), high = dim_of_turns(beta_slow.value_or(1));
   if (truncate.value_or(true)) low = std::floor(low), high = std::ceil(high);
   low = std::max(0.0, low), high = std::min(n_rot - 1, high);
   for (size_t i = 0; i < inv_freq.size(); ++i) {
     const double ramp = std::clamp((static_cast<double>(i) - low) / std::max(0.001, high - low), 0.0, 1.0);
     inv_freq[i] = inv_freq[i] * (1 - ramp) + inv_freq[i] / s.factor * ramp;
   }
-  // Section 3.4; with DeepSeek's two mscales, if given, their quotient (transformers, modeling_rope_utils). In GGUF the
-  // attention factor multiplies this; in Hugging Face it replaces it.
+  // Section 3.4; with DeepSeek's two mscales their quotient (transformers, modeling_rope_utils). GGUF's attention
+  // factor multiplies this, Hugging Face's replaces it.
   RZ_TRY(auto mscale, positive_or_unset(keys, "", rope_scaling_key(file, "mscale", s.of)));
   RZ_TRY(auto mscale_all, positive_or_unset(keys, "", rope_scaling_key(file, "mscale_all_dim", s.of)));
   if (keys.is_gguf() && keys.spec().mixer == MixerKind::kAttention) {
     RZ_TRY(mscale_all, positive_or_unset(keys, "rope.scaling.yarn_log_multiplier", ""));
-    if (mscale_all) mscale = 1;  // llama.cpp, llama_context: GGUF does not tell it
+    if (mscale_all) mscale = 1;  // llama.cpp, llama_context: GGUF has no key for it
   }
   const auto attention_factor = [&](double m) { return s.factor <= 1 ? 1.0 : 0.1 * m * std::log(s.factor) + 1; };
   const bool is_on_scores = keys.is_gguf() && keys.spec().mixer == MixerKind::kLatentAttention &&
@@ -72,7 +72,7 @@ Status apply_yarn(const ConfigKeys& keys, const RopeScaling& s, double base, std
   return {};
 }
 
-// Llama 3.1's rule (transformers, modeling_rope_utils): as YaRN's, by wavelength. GGUF carries the outcome as a tensor.
+// Llama 3.1's rule (transformers, modeling_rope_utils): like YaRN, by wavelength. GGUF stores the result as a tensor.
 Status apply_llama3(const ConfigKeys& keys, const RopeScaling& s, std::vector<double>& inv_freq) {
   RZ_TRY(const auto low, keys.optional_positive("", rope_scaling_key(keys.file(), "low_freq_factor", s.of)));
   RZ_TRY(const auto high, keys.optional_positive("", rope_scaling_key(keys.file(), "high_freq_factor", s.of)));
@@ -87,7 +87,7 @@ Status apply_llama3(const ConfigKeys& keys, const RopeScaling& s, std::vector<do
   return {};
 }
 
-// Divides by the factors that a file gives one by one: of rope_freqs, or LongRoPE's (Ding et al. 2024).
+// Divides by a list of factors: rope_freqs, or LongRoPE's (Ding et al. 2024).
 Status divide_by(const ConfigKeys& keys, const std::vector<double>& factors, std::string_view name,
                  std::vector<double>& inv_freq) {
   if (factors.size() != inv_freq.size()) {
@@ -107,14 +107,11 @@ Status divide_by(const ConfigKeys& keys, const std::vector<double>& factors, std
 }
 
 Result<std::optional<std::vector<double>>> factors_tensor(const ConfigKeys& keys, Role role) {
-  for (const TensorSpec& spec : keys.spec().tensors) {
-    if (spec.role != role || !keys.is_gguf()) continue;
-    const TensorInfo* tensor = keys.file().find(spec.gguf);
-    if (tensor == nullptr) break;
-    RZ_TRY(const auto values, read_vector(*tensor));
-    return std::optional(std::vector<double>(values.begin(), values.end()));
-  }
-  return std::optional<std::vector<double>>();
+  std::string_view name;
+  const TensorInfo* tensor = keys.is_gguf() ? find_tensor_of(keys, role, name) : nullptr;
+  if (tensor == nullptr) return std::optional<std::vector<double>>();
+  RZ_TRY(const auto values, read_vector(*tensor));
+  return std::optional(std::vector<double>(values.begin(), values.end()));
 }
 
 Status apply_longrope(const ConfigKeys& keys, const RopeScaling& s, uint32_t n_ctx_train, uint32_t n_ctx,
@@ -135,19 +132,11 @@ Status apply_longrope(const ConfigKeys& keys, const RopeScaling& s, uint32_t n_c
   RZ_CHECK_OK(divide_by(keys, *factors, name, inv_freq));
   const double ratio = keys.is_gguf() ? n_ctx_train / n_ctx_old : s.factor;
   const double own = ratio <= 1 ? 1 : std::sqrt(1 + std::log(ratio) / std::log(n_ctx_old));
-  // Phi-3.5-MoE's folders have a factor for each of the two (transformers, PhimoeRotaryEmbedding).
+  // Phi-3.5-MoE's folders have an attention factor for each list (transformers, PhimoeRotaryEmbedding).
   RZ_TRY(const auto mscale,
          keys.optional_positive("", rope_scaling_key(keys.file(), is_long ? "long_mscale" : "short_mscale", s.of)));
-  const double otherwise = s.attention_factor.value_or(keys.is_gguf() ? 1 : own);
-  scale = static_cast<float>(mscale.value_or(otherwise));
+  scale = static_cast<float>(mscale.value_or(s.attention_factor.value_or(keys.is_gguf() ? 1 : own)));
   return {};
-}
-
-// Phi-3's GGUF files have LongRoPE's tensors and no scaling type.
-bool has_longrope_tensors(const ConfigKeys& keys) {
-  return keys.is_gguf() && std::any_of(keys.spec().tensors.begin(), keys.spec().tensors.end(), [&](const auto& spec) {
-           return spec.role == Role::kRopeShort && keys.file().find(spec.gguf) != nullptr;
-         });
 }
 
 Result<uint32_t> read_n_rot(const ConfigKeys& keys, uint32_t head_dim) {
@@ -156,7 +145,7 @@ Result<uint32_t> read_n_rot(const ConfigKeys& keys, uint32_t head_dim) {
     return n_rot.value_or(head_dim);
   }
   RZ_TRY(const auto kind, keys.file().metadata().get_string(rope_scaling_key(keys.file(), "rope_type")));
-  // Of latent attention all are, in what is given here.
+  // With latent attention, head_dim is only the rotated part.
   if (kind == "proportional" || keys.spec().mixer == MixerKind::kLatentAttention) return head_dim;
   RZ_TRY(const auto n_rot, keys.optional_int("", keys.spec().hf_keys.n_rot, 2, head_dim));
   if (n_rot) return *n_rot;
@@ -167,16 +156,15 @@ Result<uint32_t> read_n_rot(const ConfigKeys& keys, uint32_t head_dim) {
   return static_cast<uint32_t>(head_dim * std::min(share.value_or(keys.spec().hf_rope_share), 1.0));
 }
 
-// A base as the file gives it, or as its format has it.
-Result<double> checked_base(const ConfigKeys& keys, std::optional<double> given, double otherwise) {
-  const double base = given.value_or(otherwise);
+Result<double> checked_base(const ConfigKeys& keys, std::optional<double> given, double fallback) {
+  const double base = given.value_or(fallback);
   if (base > 1) return base;
   return format_error(
       fmt::format("{}: rope theta: expected a number above 1, actual {}", keys.file().path().string(), base));
 }
 
-// What ChatGLM 3 and GLM-4 multiply their base by, and ChatGLM 2 divides positions by. Folders of the latter tell that
-// by their own name alone.
+// The rope_ratio of ChatGLM: 3 and GLM-4 multiply the base by it, ChatGLM 2 divides positions. Only the folder's name
+// identifies ChatGLM 2.
 struct BaseFactor {
   double factor = 1;
   bool divides_positions = false;
@@ -197,8 +185,8 @@ Result<RopeConfig> as_floats(const ConfigKeys& keys, uint32_t n_rot, const std::
   return format_error(keys.file().path().string() + ": the rope settings give frequencies that are not finite");
 }
 
-// Dynamic NTK scaling (transformers, modeling_rope_utils): nothing up to the trained context; beyond, the base grows
-// with the context, here with the one that is asked for. With HunYuan's alpha it is always larger, by that.
+// Dynamic NTK scaling (transformers, modeling_rope_utils): beyond the trained context, the base grows with the context,
+// here with the requested one. HunYuan's alpha replaces that factor and always applies.
 void stretch_base(const RopeScaling& s, std::optional<double> alpha, double theta, uint32_t n_ctx_train, uint32_t n_ctx,
                   std::vector<double>& inv_freq) {
   if (n_ctx <= n_ctx_train && !alpha) return;
@@ -207,7 +195,7 @@ void stretch_base(const RopeScaling& s, std::optional<double> alpha, double thet
   inv_freq = plain_inv_freq(n_rot, theta * std::pow(ratio, n_rot / (n_rot - 2.0)));
 }
 
-// In a folder, the numbers that are left out as transformers takes them.
+// Completes a folder's missing numbers with transformers' defaults.
 Status complete_scaling(const ConfigKeys& keys, bool has_factor, RopeScaling& s) {
   constexpr std::string_view kFromOld[] = {"yarn", "llama3", "longrope"};
   const bool has_old = std::ranges::find(kFromOld, s.kind) != std::end(kFromOld);
@@ -225,14 +213,14 @@ Status complete_scaling(const ConfigKeys& keys, bool has_factor, RopeScaling& s)
 }
 
 Result<std::optional<double>> read_n_ctx_old(const ConfigKeys& keys, RopeOf of) {
-  // transformers has the one outside of the settings go before that within them.
+  // transformers prefers the key outside the settings.
   RZ_TRY(const auto outer, keys.optional_positive("", "original_max_position_embeddings"));
   if (outer) return outer;
   return keys.optional_positive("rope.scaling.original_context_length",
                                 rope_scaling_key(keys.file(), "original_max_position_embeddings", of));
 }
 
-// The file's own scaling. GGUF has no scaling of layers with a window.
+// The file's scaling. GGUF has none for layers with a window.
 Result<RopeScaling> read_given_scaling(const ConfigKeys& keys, RopeOf of) {
   const ModelFile& file = keys.file();
   RopeScaling s{.kind = "none", .of = of};
@@ -243,12 +231,12 @@ Result<RopeScaling> read_given_scaling(const ConfigKeys& keys, RopeOf of) {
   }
   RZ_TRY(auto factor, keys.optional_positive("rope.scaling.factor", rope_scaling_key(file, "factor", of)));
   if (!factor) {
-    RZ_TRY(factor, keys.optional_positive("rope.scale_linear", ""));  // GGUF's key of 2023
+    RZ_TRY(factor, keys.optional_positive("rope.scale_linear", ""));  // GGUF's key until 2023
   }
   s.factor = factor.value_or(1);
   // llama.cpp reads a GGUF factor without a type as linear.
   s.kind = kind.value_or(keys.is_gguf() && factor ? "linear" : "none");
-  // Sections of a rotation turn a text alike.
+  // Sections of a rotation make no difference for text.
   if (s.kind == "default" || (s.kind == "mrope" && !keys.is_gguf())) s.kind = "none";
   if (s.kind == "su") s.kind = "longrope";  // the name in early Phi-3 files
   RZ_TRY(s.n_ctx_old, read_n_ctx_old(keys, of));
@@ -258,7 +246,7 @@ Result<RopeScaling> read_given_scaling(const ConfigKeys& keys, RopeOf of) {
   return s;
 }
 
-// For a folder that gives the rotation by kinds of layers.
+// Whether a folder has separate settings for layers with a window.
 bool has_own_window_rope(const ConfigKeys& keys) {
   const Metadata& metadata = keys.file().metadata();
   return !keys.is_gguf() && keys.spec().has_window() &&
@@ -266,26 +254,24 @@ bool has_own_window_rope(const ConfigKeys& keys) {
           metadata.contains(rope_scaling_key(keys.file(), "rope_type", RopeOf::kWindow)));
 }
 
-// Llama 3.1's rule is in GGUF as factors, and so is a share of the pairs that never turn. Another scaling replaces the
-// former alone.
-std::vector<double> unstretched(std::vector<double> factors) {
-  constexpr double kNeverTurns = 1e25;
+// GGUF's factors encode Llama 3.1's rule, and pairs that never rotate. A scaling that is requested replaces only the
+// rule.
+std::vector<double> without_llama3_rule(std::vector<double> factors) {
+  constexpr double kNeverRotates = 1e25;
   for (double& factor : factors) {
-    if (factor < kNeverTurns) factor = 1;
+    if (factor < kNeverRotates) factor = 1;
   }
   return factors;
 }
 
-// transformers, modeling_rope_utils: a share of the pairs turns, as fast as if all did.
-Status keep_share(const ConfigKeys& keys, RopeOf of, uint32_t n_rot, std::vector<double>& inv_freq) {
+// transformers, modeling_rope_utils: only a share of the pairs rotates, with unchanged frequencies.
+Status apply_partial(const ConfigKeys& keys, RopeOf of, uint32_t n_rot, std::vector<double>& inv_freq) {
   RZ_TRY(const auto share, keys.optional_positive("", rope_scaling_key(keys.file(), "partial_rotary_factor", of)));
   const auto n_turned = static_cast<size_t>(n_rot * std::min(share.value_or(1), 1.0) / 2);
   std::fill(inv_freq.begin() + static_cast<ptrdiff_t>(n_turned), inv_freq.end(), 0.0);
   return {};
 }
 
-// One rotation, of the layers that see the whole context, and of all layers where there is only one; or of those with a
-// window.
 Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, RopeOf of, uint32_t n_rot, uint32_t n_ctx_train,
                                     uint32_t n_ctx) {
   RZ_TRY(const double theta, of == RopeOf::kFull ? read_rope_base(keys) : read_window_rope_base(keys));
@@ -300,10 +286,11 @@ Result<RopeConfig> read_scaled_rope(const ConfigKeys& keys, RopeOf of, uint32_t 
   RZ_TRY(const RopeScaling scaling, read_rope_scaling(keys, of));
   const bool is_replaced = of == RopeOf::kFull && keys.rope().scaling != RopeStretch::kModel;
   RZ_TRY(auto factors, factors_tensor(keys, Role::kRopeFactors));
-  if (factors && is_replaced) factors = unstretched(std::move(*factors));
+  if (factors && is_replaced) factors = without_llama3_rule(std::move(*factors));
   if (factors && of == RopeOf::kFull) RZ_CHECK_OK(divide_by(keys, *factors, "rope_freqs.weight", inv_freq));
-  if (given.kind == "proportional" && !keys.is_gguf()) RZ_CHECK_OK(keep_share(keys, of, n_rot, inv_freq));
-  const bool has_longrope = of == RopeOf::kFull && !is_replaced && has_longrope_tensors(keys);
+  if (given.kind == "proportional" && !keys.is_gguf()) RZ_CHECK_OK(apply_partial(keys, of, n_rot, inv_freq));
+  // Phi-3's GGUF files have LongRoPE's tensors and no scaling type.
+  const bool has_longrope = of == RopeOf::kFull && !is_replaced && keys.is_gguf() && has_role(keys, Role::kRopeShort);
   if (scaling.kind == "linear" || (scaling.kind == "proportional" && !keys.is_gguf())) {
     for (double& f : inv_freq) f /= scaling.factor;
   } else if (scaling.kind == "yarn") {
@@ -385,6 +372,7 @@ Result<RopeScaling> read_rope_scaling(const ConfigKeys& keys, RopeOf of) {
   }
   return scaling;
 }
+
 Result<double> read_rope_base(const ConfigKeys& keys) {
   RZ_TRY(auto base, keys.optional_positive("rope.freq_base", keys.spec().hf_keys.rope_base));
   if (!base && !keys.is_gguf()) {
@@ -392,7 +380,7 @@ Result<double> read_rope_base(const ConfigKeys& keys) {
   }
   RZ_TRY(const BaseFactor base_factor, read_base_factor(keys));
   const double factor = base_factor.divides_positions ? 1 : base_factor.factor;
-  // GGUF's specification gives no default; llama.cpp's is that of RoFormer.
+  // GGUF's specification has no default; llama.cpp uses RoFormer's.
   return checked_base(keys, base, keys.is_gguf() ? 10000.0 : keys.spec().hf_rope_base * factor);
 }
 
@@ -411,7 +399,7 @@ Result<double> read_yarn_magnitude(const ConfigKeys& keys) {
   const double log_factor = 0.1 * std::log(scaling.factor);
   RZ_TRY(const auto mscale_all, positive_or_unset(keys, "", rope_scaling_key(keys.file(), "mscale_all_dim")));
   if (!keys.is_gguf()) return 1 + mscale_all.value_or(0) * log_factor;
-  // The key has a tenth of mscale_all_dim; without it llama.cpp takes it for 1.
+  // The key is a tenth of mscale_all_dim, which llama.cpp takes as 1 if there is no key.
   constexpr std::string_view kTenth = "rope.scaling.yarn_log_multiplier";
   const bool is_given = keys.file().metadata().contains(keys.key(kTenth, ""));
   RZ_TRY(const auto tenth, positive_or_unset(keys, kTenth, ""));
@@ -429,7 +417,7 @@ Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head
   const bool is_familys = keys.spec().window_rope_base > 0;
   if (is_familys || has_own_window_rope(keys)) {
     RZ_TRY(RopeConfig window_rope, read_scaled_rope(keys, RopeOf::kWindow, n_rot, n_ctx_train, n_ctx));
-    if (is_familys || !is_same(window_rope, ropes.front())) ropes.push_back(std::move(window_rope));
+    if (is_set_by_arch || !is_same(window_rope, ropes.front())) ropes.push_back(std::move(window_rope));
   }
   return ropes;
 }

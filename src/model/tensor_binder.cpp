@@ -32,10 +32,6 @@ Error TensorBinder::not_finite(const TensorInfo& tensor) const {
                       tensor.name);
 }
 
-void TensorBinder::begin_layer(uint32_t layer) {
-  layer_ = static_cast<int32_t>(layer);
-}
-
 uint64_t TensorBinder::size_of(Dim dim) const {
   const uint32_t n_skipped = dim == Dim::kCtx ? n_skipped_positions() : 0;
   return realizar::size_of(config_, layer_, dim) + n_skipped;
@@ -45,9 +41,13 @@ uint32_t TensorBinder::n_skipped_positions() const {
   return is_gguf() ? 0 : spec_.hf_keys.n_skipped_positions;
 }
 
-bool TensorBinder::is_in_file(Role role) const {
+const TensorInfo* TensorBinder::first_of(Role role) const {
   const TensorSpec* spec = spec_of(role);
-  return spec != nullptr && find(pattern_of(*spec), 0) != nullptr;
+  return spec == nullptr ? nullptr : find(pattern_of(*spec), 0);
+}
+
+bool TensorBinder::is_in_file(Role role) const {
+  return first_of(role) != nullptr;
 }
 
 bool TensorBinder::is_known(Role role) const {
@@ -56,16 +56,14 @@ bool TensorBinder::is_known(Role role) const {
 }
 
 uint32_t TensorBinder::shard_unit(Role reader, uint32_t n_together) const {
-  const TensorSpec* spec = spec_of(reader);
-  const TensorInfo* tensor = spec == nullptr ? nullptr : find(pattern_of(*spec), 0);
+  const TensorInfo* tensor = first_of(reader);
   if (tensor == nullptr) return 0;
   const uint32_t block = tensor->type == TypeId::kF8_E4M3 ? kF8ScaleCols : traits(tensor->type).block_elems;
   return std::lcm(n_together, block);
 }
 
 bool TensorBinder::has_row_factors(Role role) const {
-  const TensorSpec* spec = spec_of(role);
-  const TensorInfo* tensor = spec == nullptr ? nullptr : find(pattern_of(*spec), 0);
+  const TensorInfo* tensor = first_of(role);
   return tensor != nullptr && tensor->type == TypeId::kNVFP4;
 }
 
@@ -138,7 +136,7 @@ Result<std::vector<float>> TensorBinder::values(Role role) {
 
 Result<std::vector<float>> TensorBinder::norm_values(Role role) {
   RZ_TRY(auto values, this->values(role));
-  if (!spec_.hf_norm_plus_one || file_.format() != FileFormat::kHuggingFace) return values;
+  if (!spec_.hf_norm_plus_one || is_gguf()) return values;
   for (float& value : values) value += 1.0f;
   return values;
 }
@@ -180,9 +178,7 @@ Result<WeightId> TensorBinder::norm(Role role) {
 }
 
 void TensorBinder::ignore(Role role) {
-  const TensorSpec* spec = spec_of(role);
-  const TensorInfo* tensor = spec == nullptr ? nullptr : find(pattern_of(*spec), 0);
-  if (tensor != nullptr) claimed_.insert(tensor);
+  if (const TensorInfo* tensor = first_of(role); tensor != nullptr) claimed_.insert(tensor);
 }
 
 Result<WeightId> TensorBinder::positions() {
@@ -201,19 +197,19 @@ Result<WeightId> TensorBinder::head() {
   return load_rows(head, Role::kHead, {.n_rows = config_.n_vocab, .shard_unit = kHeadShardUnit});
 }
 
-// What the table names and the program does not read as a weight: buffers, and factors that are in inv_freq already.
 Status TensorBinder::claim_ignored() {
   for (const TensorSpec& spec : spec_.tensors) {
-    const bool consumed_by_config = spec.role == Role::kRopeFactors || spec.role == Role::kRopeShort ||
-                                    spec.role == Role::kRopeLong || spec.role == Role::kLayerScale ||
-                                    spec.role == Role::kXieluAlphaP || spec.role == Role::kXieluAlphaN ||
-                                    spec.role == Role::kXieluBeta || spec.role == Role::kXieluEps;
-    if (spec.role != Role::kIgnored && !consumed_by_config) continue;
-    const std::string_view pattern = file_.format() == FileFormat::kGguf ? spec.gguf : spec.hf;
-    for (uint32_t layer = 0; layer < (n_places(pattern) > 0 ? config_.n_layers : 1); ++layer) {
+    // Already folded into the config.
+    const bool is_in_config = spec.role == Role::kRopeFactors || spec.role == Role::kRopeShort ||
+                              spec.role == Role::kRopeLong || spec.role == Role::kLayerScale ||
+                              spec.role == Role::kXieluAlphaP || spec.role == Role::kXieluAlphaN ||
+                              spec.role == Role::kXieluBeta || spec.role == Role::kXieluEps;
+    if (spec.role != Role::kIgnored && !is_in_config) continue;
+    const std::string_view pattern = is_gguf() ? spec.gguf : spec.hf;
+    for (uint32_t layer = 0; layer < (n_placeholders(pattern) > 0 ? config_.n_layers : 1); ++layer) {
       const TensorInfo* tensor = find(pattern, layer, 0);
       if (tensor == nullptr) continue;
-      if (consumed_by_config) RZ_CHECK_OK(check_shape(*tensor, {size_of(spec.rows)}));
+      if (is_in_config) RZ_CHECK_OK(check_shape(*tensor, {size_of(spec.rows)}));
       claimed_.insert(tensor);
     }
   }
@@ -222,7 +218,7 @@ Status TensorBinder::claim_ignored() {
 
 Status TensorBinder::claim_extra_layers() {
   RZ_TRY(const uint32_t n_extra, read_n_extra_layers(ConfigKeys(file_, spec_)));
-  const std::string_view layers = file_.format() == FileFormat::kGguf ? "blk." : "model.layers.";
+  const std::string_view layers = is_gguf() ? "blk." : "model.layers.";
   const uint32_t n_own = n_file_layers(config_);
   for (uint32_t layer = n_own; layer < n_own + n_extra; ++layer) {
     const std::string begin = fmt::format("{}{}.", layers, layer);
@@ -235,8 +231,8 @@ Status TensorBinder::claim_extra_layers() {
 
 Status TensorBinder::check_all_claimed() const {
   for (const TensorInfo& tensor : file_.tensors()) {
-    if (claimed_.contains(&tensor) || has_no_part(file_, spec_, tensor)) continue;
-    return unsupported(fmt::format("{}: tensor '{}' of shape [{}] has no part in architecture '{}'",
+    if (claimed_.contains(&tensor) || is_unused(file_, spec_, tensor)) continue;
+    return unsupported(fmt::format("{}: tensor '{}' of shape [{}] does not belong to architecture '{}'",
                                    file_.path().string(), tensor.name, fmt::join(tensor.shape, ", "), spec_.name),
                        tensor.name);
   }
@@ -247,7 +243,7 @@ std::optional<uint64_t> TensorBinder::weights_hash() const {
   return options_.hash_weights ? std::optional(weights_hash_) : std::nullopt;
 }
 
-// Of a role's rows in the table the one that this file has; where it has none, the first that its format has.
+// The table row that matches a tensor of this file, or the first row for its format.
 const TensorSpec* TensorBinder::spec_of(Role role) const {
   const TensorSpec* first = nullptr;
   for (const TensorSpec& spec : spec_.tensors) {
@@ -263,14 +259,14 @@ const TensorInfo* TensorBinder::find(std::string_view name_pattern, uint32_t lay
   return name_pattern.empty() ? nullptr : find_tensor(file_, filled_name(name_pattern, layer, expert));
 }
 
-// Outside layers the one place of a name is the expert's, or whatever else a file lists.
+// Outside layers the single placeholder of a name is the index within the file's list.
 const TensorInfo* TensorBinder::find(std::string_view name_pattern, uint32_t expert) const {
   return find(name_pattern, layer_ < 0 ? expert : file_layer(), expert);
 }
 
 Status TensorBinder::check_shape(const TensorInfo& tensor, std::vector<uint64_t> expected) const {
-  // A dimension of 1 is left out by some: GGUF has a matrix of one row as a vector, Hugging Face a convolution of one
-  // channel each with the channel.
+  // Dimensions of 1 are ignored: GGUF stores a matrix with one row as a vector, and Hugging Face's depthwise
+  // convolutions have a channel dimension.
   const auto without_ones = [](std::vector<uint64_t> shape) {
     std::erase(shape, 1u);
     return shape;
@@ -292,22 +288,20 @@ Error TensorBinder::missing(const TensorSpec& spec, std::string_view pattern, ui
 }
 
 std::string_view TensorBinder::pattern_of(const TensorSpec& spec) const {
-  if (file_.format() == FileFormat::kHuggingFace) return spec.hf;
-  const bool is_apart = !spec.gguf_per_expert.empty() && find(spec.gguf_per_expert, 0) != nullptr;
-  return is_apart ? spec.gguf_per_expert : spec.gguf;
+  if (!is_gguf()) return spec.hf;
+  return find(spec.gguf_per_expert, 0) != nullptr ? spec.gguf_per_expert : spec.gguf;
 }
 
 Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
   Found found;
   const TensorSpec* spec = spec_of(role);
   if (spec == nullptr) return found;
-  const bool is_gguf = file_.format() == FileFormat::kGguf;
   const bool is_matrix = spec->cols != Dim::kNone;
   const uint64_t rows = size_of(spec->rows), cols = size_of(spec->cols);
   const std::string_view pattern = pattern_of(*spec);
-  const bool has_rows_apart = is_by_row(*spec, pattern);
-  const uint64_t n_tensors = has_rows_apart ? rows : is_listed(*spec, pattern) ? size_of(stack_dim(role)) : 1;
-  found.transposed = !is_gguf && spec_.hf_transposes_linear() && is_matrix && role != Role::kEmbed &&
+  const bool has_row_tensors = is_by_row(*spec, pattern);
+  const uint64_t n_tensors = has_row_tensors ? rows : is_listed(*spec, pattern) ? size_of(stack_dim(role)) : 1;
+  found.transposed = !is_gguf() && spec_.hf_transposes_linear() && is_matrix && role != Role::kEmbed &&
                      role != Role::kPositionEmbed && role != Role::kHead;
   for (uint32_t expert = 0; expert < n_tensors; ++expert) {
     const TensorInfo* tensor = find(pattern, expert);
@@ -317,11 +311,11 @@ Result<TensorBinder::Found> TensorBinder::find_role(Role role) {
     }
     std::vector<uint64_t> expected{rows};
     if (is_matrix) expected.push_back(cols);
-    if (has_rows_apart) expected = {cols};
-    if (is_stack(role, pattern) && !is_gguf && spec_.hf_transposes_experts()) {
+    if (has_row_tensors) expected = {cols};
+    if (is_stack(role, pattern) && !is_gguf() && spec_.hf_transposes_experts()) {
       found.transposed = is_expert_role(role) && tensor->packed == nullptr;
     }
-    const bool is_flat = !is_gguf && spec_.hf_has_flat_experts() && is_stack(role, pattern);
+    const bool is_flat = !is_gguf() && spec_.hf_has_flat_experts() && is_stack(role, pattern);
     if (is_flat) found.transposed = role == Role::kExpertDown;
     if (found.transposed) std::swap(expected[0], expected[1]);
     if (is_flat) expected[0] *= size_of(Dim::kExperts);

@@ -1,4 +1,4 @@
-// How a role's tensors become what a backend loads: rows of a matrix, parts of fused ones, scales, hashes, progress.
+// Loads a role's tensors onto a backend: rows of matrices, parts of fused ones, scales, hashes, progress.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Result<WeightId> TensorBinder::heads(Role role, const Part& part) {
   return load_rows(found, role, part, true);
 }
 
-Result<WeightId> TensorBinder::turned_heads(Role role, const Part& part) {
+Result<WeightId> TensorBinder::transposed_heads(Role role, const Part& part) {
   RZ_TRY(const Found found, find_role(role));
   const TensorInfo& tensor = *found.tensors.front();
   const TypeTraits& type = traits(tensor.type);
@@ -36,13 +36,13 @@ Result<WeightId> TensorBinder::turned_heads(Role role, const Part& part) {
   const size_t bytes = row_bytes(type, n_cols);
   std::vector<std::byte> unpacked;
   RZ_TRY(const auto stored, bytes_of(tensor, unpacked));
-  std::vector<float> row(n_cols), turned(size_t{part.n_rows} * n_cols);
+  std::vector<float> row(n_cols), transposed(size_t{part.n_rows} * n_cols);
   for (uint32_t r = 0; r < part.n_rows; ++r) {
     type.decode(stored.data() + part.row_at(r) * bytes, row.data(), n_cols);
     for (uint32_t c = 0; n_scales > 0 && c < n_cols; ++c) {
       row[c] *= scales[r * n_scales + std::min<size_t>(c / kF8ScaleCols, n_scales - 1)];
     }
-    float* to = turned.data() + size_t{r / part.n_run} * part.n_run * n_cols + r % part.n_run;
+    float* to = transposed.data() + size_t{r / part.n_run} * part.n_run * n_cols + r % part.n_run;
     for (uint32_t c = 0; c < n_cols; ++c) to[size_t{c} * part.n_run] = row[c];
   }
   MatrixSource source;
@@ -51,7 +51,7 @@ Result<WeightId> TensorBinder::turned_heads(Role role, const Part& part) {
   source.n_mats = part.n_rows / part.n_run;
   source.n_rows = n_cols;
   source.n_cols = part.n_run;
-  source.pieces = {std::as_bytes(std::span(turned))};
+  source.pieces = {std::as_bytes(std::span(transposed))};
   source.layer = layer_;
   return load(source, found, part);
 }
@@ -63,7 +63,7 @@ std::span<const std::byte> TensorBinder::part_of_matrix(const Found& found, Role
   const TypeTraits& type = traits(found.tensors.front()->type);
   const auto n_cols = static_cast<uint32_t>(size_of(spec.cols));
   const size_t n_stored = size_of(spec.rows);
-  // A part's rows lie in runs; of a fused Conv1D they are columns of what is stored.
+  // A part's rows lie in runs; in a transposed matrix they are columns.
   const uint32_t n_run = part.n_run == 0 ? part.n_rows : part.n_run;
   const size_t bytes = found.transposed ? type.block_bytes : row_bytes(type, n_cols);
   for (uint32_t line = 0; line < (found.transposed ? n_cols : 1); ++line) {
@@ -147,7 +147,7 @@ Result<WeightId> TensorBinder::load_rows(const Found& found, Role role, const Pa
   return weight;
 }
 
-// Rounded to the type that they are stored in, as the model's own code has them.
+// Rounded to the stored type, as in the model's own code.
 Result<WeightId> TensorBinder::load_unit_rows(const Found& head) {
   const TensorInfo& tensor = *head.tensors.front();
   const bool is_plain = tensor.type == TypeId::kF32 || tensor.type == TypeId::kF16 || tensor.type == TypeId::kBF16;
@@ -183,7 +183,7 @@ Result<WeightId> TensorBinder::load_unit_rows(const Found& head) {
 Result<WeightId> TensorBinder::load(const MatrixSource& source, const Found& found, const Part& part) {
   const bool is_first = part.first_row == 0 || part.is_alone;
   std::future<uint64_t> hash;
-  if (options_.hash_weights && is_first) hash = hash_beside(found.tensors);
+  if (options_.hash_weights && is_first) hash = hash_async(found.tensors);
   const auto loaded = backend_->load_matrix(source);
   if (hash.valid()) weights_hash_ = hash.get();
   if (!loaded.ok()) return explained(loaded.error(), found);
@@ -194,7 +194,7 @@ Result<WeightId> TensorBinder::load(const MatrixSource& source, const Found& fou
   return loaded;
 }
 
-// A backend knows a stack of experts by the first one's name, and no file.
+// A backend only knows the name of a stack's first expert, and no file.
 Error TensorBinder::explained(const Error& error, const Found& found) const {
   if (error.code == ErrorCode::kResourceExhausted || error.code == ErrorCode::kInternal) {
     const TensorInfo& tensor = *found.tensors.front();
@@ -215,13 +215,13 @@ Result<std::span<const std::byte>> TensorBinder::bytes_of(const TensorInfo& tens
   const size_t n_row_bytes = row_bytes(traits(tensor.type), tensor.shape.back());
   const auto n_rows = static_cast<uint32_t>(tensor.n_elems() / tensor.shape.back());
   unpacked.resize(n_rows * n_row_bytes);
-  constexpr uint32_t kAtOnce = 64;
+  constexpr uint32_t kRowsAtOnce = 64;
   ThreadTeam team(n_usable_cores());
   std::vector<Status> done(team.size());
   auto unpack_share = [&](uint32_t member) {
     const uint32_t end = first_of_share(n_rows, member + 1, team.size());
-    for (uint32_t r = first_of_share(n_rows, member, team.size()); r < end && done[member].ok(); r += kAtOnce) {
-      done[member] = tensor.packed->unpack(r, std::min(kAtOnce, end - r), unpacked.data() + r * n_row_bytes);
+    for (uint32_t r = first_of_share(n_rows, member, team.size()); r < end && done[member].ok(); r += kRowsAtOnce) {
+      done[member] = tensor.packed->unpack(r, std::min(kRowsAtOnce, end - r), unpacked.data() + r * n_row_bytes);
     }
   };
   team.run(unpack_share);
@@ -229,13 +229,13 @@ Result<std::span<const std::byte>> TensorBinder::bytes_of(const TensorInfo& tens
   return std::span<const std::byte>(unpacked);
 }
 
-// One factor for all of a matrix, as NVFP4 has: of a packed matrix; in GGUF, of each matrix of a stack, in "x.scale".
+// NVFP4's factor of a whole matrix: a packed matrix has it, and in GGUF "x.scale" has one for each matrix of a stack.
 Status TensorBinder::append_row_factors(const TensorInfo& tensor, uint32_t n_rows, std::vector<float>& out) {
   std::vector<float> factors{tensor.packed == nullptr ? 1.0f : tensor.packed->factor().value_or(1.0f)};
-  constexpr std::string_view kEnd = ".weight";
+  constexpr std::string_view kSuffix = ".weight";
   const TensorInfo* stored = nullptr;
-  if (tensor.packed == nullptr && tensor.name.ends_with(kEnd)) {
-    stored = file_.find(tensor.name.substr(0, tensor.name.size() - kEnd.size()) + ".scale");
+  if (tensor.packed == nullptr && tensor.name.ends_with(kSuffix)) {
+    stored = file_.find(tensor.name.substr(0, tensor.name.size() - kSuffix.size()) + ".scale");
   }
   const size_t n_mats = tensor.shape.size() > 2 ? tensor.shape[0] : 1;
   factors.resize(n_mats, factors.front());
@@ -255,7 +255,7 @@ Status TensorBinder::append_row_factors(const TensorInfo& tensor, uint32_t n_row
   return {};
 }
 
-// The scales of all the role's tensors, one after the other; empty for types whose rows have none.
+// The concatenated scales of the role's tensors; empty for types without scales of rows.
 Result<std::vector<float>> TensorBinder::row_scales(const Found& found, const Part& part) {
   std::vector<float> scales;
   if (found.tensors.front()->type == TypeId::kNVFP4) {
@@ -274,19 +274,19 @@ Result<std::vector<float>> TensorBinder::row_scales(const Found& found, const Pa
   return scales;
 }
 
-// A small tensor's values have been read.
+// Called after a vector's values were read.
 Status TensorBinder::finish_values(const TensorInfo& tensor) {
   if (options_.hash_weights) weights_hash_ = hash_of(tensor, weights_hash_);
   return report_progress(tensor);
 }
 
-// On another thread while the backend reads the same bytes: so it takes hardly any time of its own.
-std::future<uint64_t> TensorBinder::hash_beside(const std::vector<const TensorInfo*>& tensors) const {
+// On another thread while the backend reads the same bytes, so it adds hardly any time.
+std::future<uint64_t> TensorBinder::hash_async(const std::vector<const TensorInfo*>& tensors) const {
   const auto hash_all = [&tensors](uint64_t hash) {
     for (const TensorInfo* tensor : tensors) hash = hash_of(*tensor, hash);
     return hash;
   };
-  // Where no thread can be had the hash is taken when it is asked for.
+  // If no thread can be started, the hash is computed in get().
   return std::async(std::launch::async | std::launch::deferred, hash_all, weights_hash_);
 }
 
@@ -296,8 +296,9 @@ void TensorBinder::release(const TensorInfo& tensor) const {
 }
 
 Status TensorBinder::report_progress(const TensorInfo& tensor) {
-  if (tensor.packed == nullptr) done_bytes_ += tensor.data.size();
-  if (tensor.packed != nullptr) {
+  if (tensor.packed == nullptr) {
+    done_bytes_ += tensor.data.size();
+  } else {
     for (const auto part : tensor.packed->parts()) done_bytes_ += part.size();
   }
   if (!options_.progress || options_.progress(done_bytes_, file_.file_bytes())) return {};

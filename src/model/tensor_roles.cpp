@@ -7,8 +7,8 @@
 namespace realizar {
 namespace {
 
-// What a Hugging Face model has for images and sounds: here it reads texts alone.
-bool is_of_images(std::string_view name) {
+// Parts of Hugging Face models for images and sounds; only the text model is read.
+bool is_for_media(std::string_view name) {
   if (name.starts_with("model.")) name.remove_prefix(6);
   constexpr std::string_view kParts[] = {"vision_tower.", "multi_modal_projector.", "audio_tower.",
                                          "embed_vision.", "embed_audio.",           "visual.",
@@ -16,7 +16,7 @@ bool is_of_images(std::string_view name) {
   return std::ranges::any_of(kParts, [&](std::string_view part) { return name.starts_with(part); });
 }
 
-// Nothing where it is a size of a layer.
+// Nullopt if it is a size of a layer.
 std::optional<uint64_t> size_of_model(const ModelConfig& c, Dim dim) {
   switch (dim) {
     case Dim::kNone:
@@ -63,7 +63,7 @@ std::string filled_name(std::string_view pattern, uint32_t layer, uint32_t exper
   return name;
 }
 
-size_t n_places(std::string_view pattern) {
+size_t n_placeholders(std::string_view pattern) {
   size_t n = 0;
   for (size_t at = pattern.find("{}"); at != std::string_view::npos; at = pattern.find("{}", at + 2)) ++n;
   return n;
@@ -92,8 +92,8 @@ bool is_expert_role(Role role) {
 }
 
 bool is_stack(Role role, std::string_view pattern) {
-  const size_t n_places_of_layer = stack_dim(role) == Dim::kOtherStreams ? 0 : 1;
-  return stack_dim(role) != Dim::kNone && n_places(pattern) == n_places_of_layer;
+  const size_t n_layer_placeholders = stack_dim(role) == Dim::kOtherStreams ? 0 : 1;
+  return stack_dim(role) != Dim::kNone && n_placeholders(pattern) == n_layer_placeholders;
 }
 
 bool is_listed(const TensorSpec& spec, std::string_view pattern) {
@@ -101,7 +101,7 @@ bool is_listed(const TensorSpec& spec, std::string_view pattern) {
 }
 
 bool is_by_row(const TensorSpec& spec, std::string_view pattern) {
-  return spec.cols != Dim::kNone && !is_expert_role(spec.role) && n_places(pattern) == 2;
+  return spec.cols != Dim::kNone && !is_expert_role(spec.role) && n_placeholders(pattern) == 2;
 }
 
 uint64_t size_of(const ModelConfig& config, int32_t layer, Dim dim) {
@@ -113,10 +113,10 @@ uint64_t size_of(const ModelConfig& config, int32_t layer, Dim dim) {
   return own == 0 && dim == Dim::kExpertIn ? config.d_model : own;
 }
 
-bool has_no_part(const ModelFile& file, const ArchSpec& spec, const TensorInfo& tensor) {
+bool is_unused(const ModelFile& file, const ArchSpec& spec, const TensorInfo& tensor) {
   if (is_unused_f8_scale(tensor.name)) return true;
   if (file.format() != FileFormat::kHuggingFace) return false;
-  return is_of_images(tensor.name) || (!spec.hf_left_out.empty() && tensor.name.starts_with(spec.hf_left_out));
+  return is_for_media(tensor.name) || (!spec.hf_left_out.empty() && tensor.name.starts_with(spec.hf_left_out));
 }
 
 }  // namespace realizar

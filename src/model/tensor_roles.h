@@ -1,4 +1,4 @@
-// How the tensors of a model file are named, and how large they are, by the rows of the architecture's table.
+// Names and sizes of a model file's tensors, by the architecture's table.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +12,25 @@
 
 namespace realizar {
 
-// Replaces the first "{}" of a name by the layer, the second by the expert; outside layers the first by the latter.
+// Replaces the first "{}" of a name with `layer` and the second with `expert`.
 std::string filled_name(std::string_view pattern, uint32_t layer, uint32_t expert);
-size_t n_places(std::string_view pattern);
+// Number of "{}" in a name.
+size_t n_placeholders(std::string_view pattern);
 
-// What a file has as one stack of matrices: of how many. kNone: it has none.
+// The number of matrices in a role's stack; kNone: the role is not a stack.
 Dim stack_dim(Role role);
 bool is_expert_role(Role role);
-// One tensor holds all matrices, of experts for instance: its name has a place for the layer alone.
+// Whether one tensor holds all matrices of a stack: its name has no placeholder for them.
 bool is_stack(Role role, std::string_view pattern);
-// The role has one tensor an expert, or the like, in files of that name; or one a row of a matrix.
+// Whether files with that name have one tensor per matrix of a stack, or one per row of a matrix.
 bool is_listed(const TensorSpec& spec, std::string_view pattern);
 bool is_by_row(const TensorSpec& spec, std::string_view pattern);
 
-// A size of the model, or of one of its layers; the first one's where `layer` is below 0. Positions are those that the
-// model counts.
+// A size of the model or of a layer; below 0, `layer` means the first one. kCtx does not include skipped positions.
 uint64_t size_of(const ModelConfig& config, int32_t layer, Dim dim);
 
-// What a file carries and the model does not need: parts for images and sounds, buffers of other programs, factors of
-// quantized activations.
-bool has_no_part(const ModelFile& file, const ArchSpec& spec, const TensorInfo& tensor);
+// Whether the model does not use a tensor: parts for images and sounds, buffers of other programs, scales of quantized
+// activations.
+bool is_unused(const ModelFile& file, const ArchSpec& spec, const TensorInfo& tensor);
 
 }  // namespace realizar

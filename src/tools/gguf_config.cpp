@@ -167,7 +167,7 @@ class ConfigWriter final : private KeyTeller {
     const auto windows = by_layer<AttentionConfig>([](const auto& own) { return own.window; });
     const uint32_t window = std::ranges::max(windows);
     if (window == 0 || !spec_.has_window()) return;
-    set("attention.sliding_window", spec_.sees_later ? 2 * (window - 1) : window);
+    set("attention.sliding_window", spec_.is_bidirectional ? 2 * (window - 1) : window);
     std::vector<bool> has_window, by_rule;
     for (uint32_t i = 0; i < windows.size(); ++i) {
       has_window.push_back(windows[i] > 0);
@@ -337,8 +337,8 @@ class ConfigWriter final : private KeyTeller {
   }
 
   void add_pooling() {
-    if (c_.sees_later) set("attention.causal", false);
-    const bool is_said = c_.sees_later || c_.pooling == Pooling::kRank || c_.pooling == Pooling::kMean;
+    if (c_.is_bidirectional) set("attention.causal", false);
+    const bool is_said = c_.is_bidirectional || c_.pooling == Pooling::kRank || c_.pooling == Pooling::kMean;
     if (!is_said) return;
     const uint32_t type = c_.pooling == Pooling::kMean    ? kPoolMean
                           : c_.pooling == Pooling::kFirst ? kPoolFirst

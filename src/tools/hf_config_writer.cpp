@@ -114,7 +114,7 @@ class HfConfigWriter final : private KeyTeller {
     set(hf_.n_layers, n_layers());
     set(hf_.n_ctx, c_.n_ctx_train + hf_.n_skipped_positions);
     set(hf_.norm_eps, c_.norm_eps);
-    if (!spec_.sees_later) set("tie_word_embeddings", c_.is_head_tied);
+    if (!spec_.is_bidirectional) set("tie_word_embeddings", c_.is_head_tied);
     if (spec_.ffn != FfnKind::kNone) add_widths();
   }
 
@@ -164,7 +164,7 @@ class HfConfigWriter final : private KeyTeller {
       set("use_sliding_window", true);
       set("max_window_layers", static_cast<uint64_t>(first - windows.begin()));
     }
-    set(hf_.window, spec_.sees_later ? 2 * (window - 1) : window);
+    set(hf_.window, spec_.is_bidirectional ? 2 * (window - 1) : window);
     Json types = Json::array(), layout = Json::array(), ropes = Json::array();
     for (uint32_t layer = 0; layer < n_layers(); ++layer) {
       const auto* own = mixer_in<AttentionConfig>(layer);
@@ -319,7 +319,7 @@ class HfConfigWriter final : private KeyTeller {
   void add_extras() {
     if (c_.n_types > 0) set("type_vocab_size", c_.n_types);
     if (spec_.tell != nullptr) spec_.tell(c_, *this);
-    if (c_.sees_later && spec_.recurrent == std::nullopt) set("is_decoder", false);
+    if (c_.is_bidirectional && spec_.recurrent == std::nullopt) set("is_decoder", false);
   }
 
   void set(std::string_view, std::string_view hf, MetaValue value) override {

@@ -72,9 +72,9 @@ class GgufTensors {
   Status add() {
     for (const TensorSpec& spec : spec_.tensors) {
       if (!is_written(spec)) continue;
-      const uint32_t n = n_places(spec.gguf) == 0 ? 1 : n_file_layers(config_);
+      const uint32_t n = n_placeholders(spec.gguf) == 0 ? 1 : n_file_layers(config_);
       for (uint32_t layer = 0; layer < n; ++layer) {
-        RZ_CHECK_OK(add_tensor(spec, n_places(spec.gguf) == 0 ? -1 : static_cast<int32_t>(layer)));
+        RZ_CHECK_OK(add_tensor(spec, n_placeholders(spec.gguf) == 0 ? -1 : static_cast<int32_t>(layer)));
       }
     }
     return {};
@@ -373,7 +373,7 @@ Status list_left_out(const ModelFile& folder, const ArchSpec& spec, const ModelC
     plan.left_out.push_back(tensor->name);
   }
   for (const TensorInfo& tensor : folder.tensors()) {
-    if (has_no_part(folder, spec, tensor)) plan.left_out.push_back(tensor.name);
+    if (is_unused(folder, spec, tensor)) plan.left_out.push_back(tensor.name);
   }
   return {};
 }

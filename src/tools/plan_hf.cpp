@@ -30,7 +30,7 @@ class HfTensors {
     for (const TensorSpec& spec : spec_.tensors) {
       if (!is_written(spec)) continue;
       // Outside of layers, a placeholder in a name is the index in a stack.
-      const bool is_of_layers = n_places(spec.hf) > 0 && stack_dim(spec.role) != Dim::kOtherStreams;
+      const bool is_of_layers = n_placeholders(spec.hf) > 0 && stack_dim(spec.role) != Dim::kOtherStreams;
       const uint32_t n = is_of_layers ? n_file_layers(config_) : 1;
       for (uint32_t layer = 0; layer < n; ++layer) {
         RZ_CHECK_OK(add_role(spec, is_of_layers ? static_cast<int32_t>(layer) : -1));
@@ -217,7 +217,7 @@ std::string dense_config(uint32_t n_in, uint32_t n_out) {
 
 // Describes how states become one vector, unless it is the default of a folder without such files.
 void add_modules(const ModelConfig& config, HfPlan& plan) {
-  const bool is_default = config.pooling == (config.sees_later ? Pooling::kMean : Pooling::kLast);
+  const bool is_default = config.pooling == (config.is_bidirectional ? Pooling::kMean : Pooling::kLast);
   if (config.pooling == Pooling::kRank || (is_default && config.n_dense == 0)) return;
   const char* mode = config.pooling == Pooling::kMean    ? "pooling_mode_mean_tokens"
                      : config.pooling == Pooling::kFirst ? "pooling_mode_cls_token"

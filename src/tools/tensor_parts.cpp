@@ -206,7 +206,7 @@ void TensorParts::claim(Role role) {
   for (const TensorSpec& spec : spec_.tensors) {
     const std::string_view pattern = pattern_of(spec);
     if (spec.role != role || pattern.empty()) continue;
-    const uint32_t n_file_layers = n_places(pattern) > 0 ? realizar::n_file_layers(config_) : 1;
+    const uint32_t n_file_layers = n_placeholders(pattern) > 0 ? realizar::n_file_layers(config_) : 1;
     for (uint32_t layer = 0; layer < n_file_layers; ++layer) {
       if (const TensorInfo* tensor = find(pattern, static_cast<int32_t>(layer), 0)) claimed_.insert(tensor);
     }
@@ -216,7 +216,7 @@ void TensorParts::claim(Role role) {
 std::vector<const TensorInfo*> TensorParts::unclaimed() const {
   std::vector<const TensorInfo*> rest;
   for (const TensorInfo& tensor : file_.tensors()) {
-    if (!claimed_.contains(&tensor) && !has_no_part(file_, spec_, tensor)) rest.push_back(&tensor);
+    if (!claimed_.contains(&tensor) && !is_unused(file_, spec_, tensor)) rest.push_back(&tensor);
   }
   return rest;
 }

@@ -114,7 +114,7 @@ std::vector<float> AttentionRig::attend(const std::vector<Chunk>& chunks, uint32
                       .softcap = case_.softcap,
                       .window = case_.window,
                       .is_chunked = case_.is_chunked,
-                      .sees_later = case_.sees_later,
+                      .is_bidirectional = case_.is_bidirectional,
                       .sinks = sinks_,
                       .slopes = slopes_});
   });

@@ -17,7 +17,7 @@ struct AttentionCase {
   bool has_sinks = false;
   bool is_chunked = false;
   bool has_slopes = false;
-  bool sees_later = false;
+  bool is_bidirectional = false;
 
   float scale() const;
 };

@@ -21,7 +21,7 @@ struct ContextShape {
   KvType type = KvType::kF16;
   uint32_t block_tokens = 32;
   uint32_t latent_dim = 0;  // of a key, which then contains its value
-  bool sees_later = false;
+  bool is_bidirectional = false;
 
   uint32_t value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
 };
@@ -80,7 +80,7 @@ class ContextRig {
                         .softcap = shape_.softcap,
                         .window = shape_.window,
                         .is_chunked = shape_.is_chunked,
-                        .sees_later = shape_.sees_later,
+                        .is_bidirectional = shape_.is_bidirectional,
                         .latent_dim = shape_.latent_dim});
     });
     return rig_.read(out_);

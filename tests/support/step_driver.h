@@ -54,7 +54,7 @@ class StepDriver {
   Result<std::vector<float>> run(std::span<const int> ids, uint32_t n_prompt, uint32_t n_chunk) {
     std::vector<float> all;
     const auto n = static_cast<uint32_t>(ids.size());
-    if (config().sees_later) n_prompt = n_chunk = n;
+    if (config().is_bidirectional) n_prompt = n_chunk = n;
     for (uint32_t begin = 0; begin < n;) {
       const bool is_prompt = begin < n_prompt;
       const uint32_t n_rows = is_prompt ? std::min(n_chunk, n_prompt - begin) : 1;

@@ -22,9 +22,9 @@ constexpr size_t kMessageBytes = 400;  // for a rank's error
 // Parts of a step per rank with separate layers: the first and the last rank each wait for all others once.
 constexpr uint32_t kPartsPerRank = 2;
 
-bool sees_later(const Op& op) {
+bool is_bidirectional(const Op& op) {
   const auto* attention = std::get_if<AttentionOp>(&op);
-  return attention != nullptr && attention->sees_later;
+  return attention != nullptr && attention->is_bidirectional;
 }
 
 // A rank's reply to kCompile.
@@ -258,7 +258,7 @@ class RankedBackend final : public Backend {
     }
     OwnProgram compiled;
     RZ_TRY(compiled.id, own_->compile(own.program));
-    compiled.cuts_prompts = std::ranges::none_of(program.ops, sees_later);
+    compiled.cuts_prompts = std::ranges::none_of(program.ops, is_bidirectional);
     compiled.output_acts = program.outputs;
     for (const ActId act : program.outputs) {
       compiled.outputs.push_back(program.activations[static_cast<uint32_t>(act)]);

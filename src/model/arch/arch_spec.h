@@ -405,7 +405,7 @@ struct ArchSpec {
   QkNorm qk_norm = QkNorm::kNone;  // if the file has the tensors
   QkvRows hf_qkv_rows = QkvRows::kStacked;
   // Tokens see those after them too, an encoder: texts become vectors or scores.
-  bool sees_later = false;
+  bool is_bidirectional = false;
   // Whether the formats store the rotated rows of q and k in pairs (2i, 2i + 1) instead of halves.
   bool gguf_interleaved_rope = false, hf_interleaved_rope = false;
   ScaleKey embed_scale = {}, residual_scale = {}, attn_scale = {}, logit_scale = {}, clip = {}, temperature = {};

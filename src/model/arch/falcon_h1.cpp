@@ -80,7 +80,7 @@ void add_mixer_beside(const Mamba2Config& beside, ModelConfig& c) {
   std::vector<LayerConfig> layers;
   for (const LayerConfig& layer : c.layers) {
     layers.push_back({.norm_place = layer.norm_place, .mixer = layer.mixer, .ffn = NoFfnConfig{}});
-    layers.push_back({.norm_place = NormPlace::kBesideLast, .mixer = beside, .ffn = layer.ffn});
+    layers.push_back({.norm_place = NormPlace::kParallelToLast, .mixer = beside, .ffn = layer.ffn});
   }
   c.layers = std::move(layers);
   c.n_layers_each = 2;

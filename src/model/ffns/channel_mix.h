@@ -1,4 +1,4 @@
-// RWKV's channel mix: down . relu(up . x)^2, of a mix of each row and the one before it.
+// RWKV's channel mix: down . relu(up . x)^2, where x is a mix of each row and the previous one.
 #pragma once
 
 #include "model/kind.h"
@@ -11,7 +11,7 @@ struct ChannelMixWeights {
   WeightId w_down = kNoWeight;  // [d_model, d_ff]
 };
 
-// Only of layers whose mixer has a part of its state for it (mixers/rwkv7.h).
+// Needs a mixer whose state has a part for it (mixers/rwkv7.h).
 struct ChannelMixConfig {
   using Weights = ChannelMixWeights;
   static constexpr const char* kName = "channel mix";
@@ -25,7 +25,7 @@ struct ChannelMixConfig {
   bool operator==(const ChannelMixConfig&) const = default;
 };
 
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const ChannelMixConfig& config, Dim dim);
 Result<ChannelMixWeights> bind(const ChannelMixConfig& config, TensorBinder& tensors);
 void add_to(LayerBuilder& builder, const ChannelMixConfig& config, const ChannelMixWeights& weights);

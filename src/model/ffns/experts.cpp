@@ -30,7 +30,7 @@ uint64_t size_of(const ExpertsConfig& c, Dim dim) {
 
 namespace {
 
-// Gate's and up's rows of a fused matrix with d_ff rows of each.
+// Gate's and up's rows of a fused matrix with d_ff rows each.
 std::vector<TensorBinder::Part> gate_up_parts(GateUpRows rows, uint32_t d_ff, uint32_t shard_unit) {
   const bool is_stacked = rows == GateUpRows::kStacked;
   TensorBinder::Part gate{.n_rows = d_ff, .shard_unit = shard_unit};
@@ -40,7 +40,7 @@ std::vector<TensorBinder::Part> gate_up_parts(GateUpRows rows, uint32_t d_ff, ui
   return {gate, up};
 }
 
-// The part's elements of each expert's fused bias.
+// The part's elements of all experts' fused biases.
 std::vector<float> part_of_each(const TensorBinder::Part& part, const std::vector<float>& fused, uint32_t n_experts) {
   const size_t n_fused = fused.size() / n_experts;
   std::vector<float> own;
@@ -95,8 +95,7 @@ Status bind_shared(const ExpertsConfig& c, TensorBinder& tensors, ExpertWeights&
   return {};
 }
 
-// Norms of what experts, their router and the shared one read and give. The router's has a root of the model's width
-// and the factors on it folded in.
+// The router's norm includes its scales and the factor 1 / sqrt(d_model).
 Status bind_norms(TensorBinder& tensors, ExpertWeights& w) {
   RZ_TRY(w.norm, tensors.norm(Role::kExpertNorm));
   RZ_TRY(w.post_norm, tensors.norm(Role::kExpertPostNorm));
@@ -124,7 +123,7 @@ Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
   RZ_CHECK_OK(bind_gate_and_up(c, tensors, w));
   RZ_TRY(w.w_down, tensors.matrix(Role::kExpertDown, {}, tensors.shard_unit(Role::kExpertDown, 1)));
   RZ_TRY(w.b_down, tensors.vector(Role::kExpertDownBias));
-  // Where rows have factors these are what GGUF's tensor of this name holds.
+  // With row factors, GGUF's tensor of this name holds these instead.
   if (!tensors.has_row_factors(Role::kExpertDown)) {
     RZ_TRY(w.scales, tensors.vector(Role::kExpertScale));
   }
@@ -140,14 +139,13 @@ Result<ExpertWeights> bind(const ExpertsConfig& c, TensorBinder& tensors) {
 
 namespace {
 
-// An expert without a gate is one whose gate is what it gates: relu(u)^2 = relu(u) * u, and GELU's is the share of u.
+// An expert without a gate is one with gate = up: relu(u)^2 = relu(u) * u, and gelu(u) = normal_cdf(u) * u.
 Activation as_gate(Activation activation) {
   REQUIRE(activation == Activation::kReluSquared || activation == Activation::kGeluErf);
   return activation == Activation::kGeluErf ? Activation::kNormalCdf : Activation::kRelu;
 }
 
-// What experts give: rows that several operations add to. Where these are not the stream they begin at 0, which is made
-// of rows of the same width.
+// Sets rows that several operations add to to 0. `like`: any activation of the same width.
 void clear(LayerBuilder& b, ActId act, ActId like) {
   b.add(NormOp{.out = act, .in = like, .eps = b.norm_eps(), .scale = 0, .place = b.place()});
 }
@@ -190,7 +188,7 @@ void add_shared(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w)
   b.add_to_stream(GateOp{.out = b.out(), .in = output, .gate = gate, .accumulate = true, .place = place});
 }
 
-// The branch's first summand where it has a norm after it: the shared expert's output, or 0.
+// Initializes a branch with a post norm: to the shared expert's output, or 0.
 void begin_branch(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
   if (c.d_shared_ff == 0) return clear(b, b.out(), b.stream());
   b.add(LinearOp{.out = b.out(),
@@ -246,7 +244,7 @@ void add_experts(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w
                   .place = b.place()});
 }
 
-// A norm whose weights are 0 is its bias.
+// A norm with zero weights gives its bias.
 void add_out_bias(LayerBuilder& b, const ExpertWeights& w) {
   b.add(NormOp{.out = b.out(),
                .in = b.in(),
@@ -257,27 +255,27 @@ void add_out_bias(LayerBuilder& b, const ExpertWeights& w) {
                .place = b.place()});
 }
 
-// Gemma 4's: a dense ffn and experts, each between norms of its own, and a norm of their sum.
+// Gemma 4: a dense ffn and experts, each with a norm before and after it.
 void add_with_own_norms(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
-  const ActId in = b.scratch("expert_in", b.d_model()), given = b.scratch("experts", b.d_model());
+  const ActId in = b.scratch("expert_in", b.d_model()), sum = b.scratch("experts", b.d_model());
   begin_branch(b, c, w);
   add_norm(b, in, b.stream(), w.router_norm);
   add_router(b, c, w, in);
   add_route(b, c, w);
   add_norm(b, in, b.stream(), w.norm);
-  clear(b, given, b.stream());
-  add_experts(b, c, w, given, in);
-  add_norm(b, b.out(), given, w.post_norm, true);
+  clear(b, sum, b.stream());
+  add_experts(b, c, w, sum, in);
+  add_norm(b, b.out(), sum, w.post_norm, true);
 }
 
 // stream += latent_up . experts(latent_down . x)
-void add_behind_latent(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
+void add_in_latent(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
   REQUIRE(!b.has_post_norm());
-  const ActId latent = b.scratch("expert_latent", c.d_latent), given = b.scratch("experts", c.d_latent);
+  const ActId latent = b.scratch("expert_latent", c.d_latent), sum = b.scratch("experts", c.d_latent);
   b.add(LinearOp{.out = latent, .in = b.in(), .weight = w.latent_down, .place = b.place(OpRole::kDown)});
-  clear(b, given, latent);
-  add_experts(b, c, w, given, latent);
-  b.add_to_stream(LinearOp{.out = b.out(), .in = given, .weight = w.latent_up, .place = b.place(OpRole::kUp)});
+  clear(b, sum, latent);
+  add_experts(b, c, w, sum, latent);
+  b.add_to_stream(LinearOp{.out = b.out(), .in = sum, .weight = w.latent_up, .place = b.place(OpRole::kUp)});
 }
 
 }  // namespace
@@ -295,7 +293,7 @@ void add_to(LayerBuilder& b, const ExpertsConfig& c, const ExpertWeights& w) {
   add_route(b, c, w);
   if (b.has_post_norm()) begin_branch(b, c, w);
   if (c.d_latent > 0) {
-    add_behind_latent(b, c, w);
+    add_in_latent(b, c, w);
   } else {
     add_experts(b, c, w, b.out(), in);
   }

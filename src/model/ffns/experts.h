@@ -1,19 +1,20 @@
-// A router chooses n_used of n_experts gated ffns for each token; their outputs are added by its weights. A shared
-// expert beside them serves every token, whole or as much as its own router says.
+// Mixture of experts: a router chooses n_used of n_experts ffns for each token and weights their outputs. A shared
+// expert serves every token, optionally weighted by its own router.
 #pragma once
 
 #include "model/kind.h"
 
 namespace realizar {
 
-// How the rows of a fused matrix of gate and up lie: all of gate's, then all of up's; or in pairs of one each.
+// Rows of a fused gate and up matrix: all of gate, then all of up; or in pairs of one each.
 enum class GateUpRows : uint8_t { kStacked, kPaired };
 
-// What experts read: what a dense ffn reads; the same, but the router reads the stream before the layer's mixer
-// (SmallThinker); the stream before the mixer, by a norm of their own (Arctic); or the stream after it, by a norm of
-// their own and the router by another one, and what they give and the shared expert gives is normalized before it is
-// added (Gemma 4).
-enum class ExpertInput : uint8_t { kFfnInput, kRoutedEarly, kLayerInput, kOwnNorms };
+enum class ExpertInput : uint8_t {
+  kFfnInput,     // as for a dense ffn
+  kRoutedEarly,  // kFfnInput; the router reads the stream before the layer's mixer (SmallThinker)
+  kLayerInput,   // the stream before the mixer, with a norm for the experts (Arctic)
+  kOwnNorms      // the stream after the mixer; experts, router and their outputs have their own norms (Gemma 4)
+};
 
 struct ExpertWeights {
   WeightId router = kNoWeight;                                   // [n_experts, d_model]
@@ -26,11 +27,11 @@ struct ExpertWeights {
   WeightId shared_router = kNoWeight;                            // [1, d_model]
   WeightId shared_gate = kNoWeight, shared_up = kNoWeight;       // [d_shared_ff, d_model]
   WeightId shared_down = kNoWeight;                              // [d_model, d_shared_ff]
-  WeightId norm = kNoWeight, router_norm = kNoWeight;            // [d_model], of what experts and their router read
-  WeightId post_norm = kNoWeight, shared_post_norm = kNoWeight;  // [d_model], of what they give
+  WeightId norm = kNoWeight, router_norm = kNoWeight;            // [d_model], of the inputs of experts and router
+  WeightId post_norm = kNoWeight, shared_post_norm = kNoWeight;  // [d_model], of the outputs
   WeightId scales = kNoWeight;                                   // [n_experts]
   WeightId latent_down = kNoWeight, latent_up = kNoWeight;       // [d_latent, d_model], [d_model, d_latent]
-  WeightId out_bias = kNoWeight, zeros = kNoWeight;              // [d_model], of what experts give together
+  WeightId out_bias = kNoWeight, zeros = kNoWeight;              // [d_model], on the sum of the experts
 };
 
 struct ExpertsConfig {
@@ -39,23 +40,23 @@ struct ExpertsConfig {
 
   uint32_t n_experts = 0, n_used = 0;
   uint32_t d_ff = 0;        // of one expert
-  bool renormalize = true;  // the weights of the chosen sum to 1
+  bool renormalize = true;  // the weights of the chosen experts sum to 1
   float scale = 1.0f;       // on the weights
   Activation activation = Activation::kSilu;
   RouteScore score = RouteScore::kSoftmax;
-  float near_share = 0;                      // of SparseMixer's
+  float near_share = 0;                      // SparseMixer's threshold
   uint32_t n_groups = 1, n_used_groups = 1;  // of experts
-  uint32_t n_group_best = 1;                 // of a group's scores, which it is chosen by
-  uint32_t d_shared_ff = 0;                  // 0: no expert is shared
+  uint32_t n_group_best = 1;                 // number of a group's best scores whose sum ranks it
+  uint32_t d_shared_ff = 0;                  // 0: no shared expert
   bool has_shared_router = false;
   bool has_biases = false;
-  // Without: down . activation(up . x), of the shared expert too; the activation is kReluSquared or kGeluErf.
+  // False: down . activation(up . x), also for the shared expert; the activation is kReluSquared or kGeluErf.
   bool has_gates = true;
-  bool weighs_input = false;                       // by the weights, instead of what experts give
-  GateUpRows gate_up_rows = GateUpRows::kStacked;  // of the file's fused matrices
+  bool weighs_input = false;                       // the weights apply to the experts' inputs, not their outputs
+  GateUpRows gate_up_rows = GateUpRows::kStacked;  // in the file's fused matrices
   ExpertInput input = ExpertInput::kFfnInput;
-  float out_scale = 1.0f;  // on what they and the shared expert give together
-  uint32_t d_latent = 0;   // what they read and give is made of a row and made a row again; 0: they read rows
+  float out_scale = 1.0f;  // on the sum of experts and shared expert
+  uint32_t d_latent = 0;   // width of the projection that experts work in; 0: d_model
 
   template <class Visitor>
   constexpr void visit(Visitor&& v) const {
@@ -69,10 +70,10 @@ struct ExpertsConfig {
   bool operator==(const ExpertsConfig&) const = default;
 };
 
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const ExpertsConfig& config, Dim dim);
 Result<ExpertWeights> bind(const ExpertsConfig& config, TensorBinder& tensors);
-// What comes before the layer's mixer.
+// Adds the operations before the layer's mixer.
 void add_before_mixer(LayerBuilder& builder, const ExpertsConfig& config, const ExpertWeights& weights);
 void add_to(LayerBuilder& builder, const ExpertsConfig& config, const ExpertWeights& weights);
 

@@ -1,6 +1,5 @@
 #include "model/ffns/gated.h"
 
-#include "base/check.h"
 #include "base/try.h"
 #include "model/layer_builder.h"
 #include "model/tensor_binder.h"
@@ -8,7 +7,8 @@
 namespace realizar {
 namespace {
 
-void add_gate_with_biases(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w, ActId ff) {
+// For biases, or a cut before the activation.
+void add_separate_products(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w, ActId ff) {
   const ActId gate = b.scratch("ff_gate", c.d_ff);
   const OpPlace place = b.place(OpRole::kGateUp);
   b.add(LinearOp{.out = gate,
@@ -18,15 +18,7 @@ void add_gate_with_biases(LayerBuilder& b, const GatedConfig& c, const GatedWeig
                  .epilogue = {.activation = c.activation},
                  .place = place});
   b.add(LinearOp{.out = ff, .in = b.in(), .weight = w.w_up, .bias = w.b_up, .place = place});
-  b.add(GateOp{.out = ff, .in = ff, .gate = gate, .is_factor = true, .place = place});
-}
-
-void add_cut_gate(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w, ActId ff) {
-  const ActId gate = b.scratch("ff_gate", c.d_ff);
-  const OpPlace place = b.place(OpRole::kGateUp);
-  b.add(LinearOp{.out = gate, .in = b.in(), .weight = w.w_gate, .place = place});
-  b.add(LinearOp{.out = ff, .in = b.in(), .weight = w.w_up, .place = place});
-  b.add(CutOp{.out = gate, .in = gate, .n_stds = c.n_stds, .activation = c.activation, .place = place});
+  if (has_cut) b.add(CutOp{.out = gate, .in = gate, .n_stds = c.n_stds, .activation = c.activation, .place = place});
   b.add(GateOp{.out = ff, .in = ff, .gate = gate, .is_factor = true, .place = place});
 }
 
@@ -47,7 +39,7 @@ Result<GatedWeights> bind(const GatedConfig& c, TensorBinder& tensors) {
   GatedWeights w;
   const bool wants_whole_rows = c.n_stds != kNoCut || tensors.is_in_file(Role::kFfnSubNorm);
   const uint32_t unit = wants_whole_rows ? 0 : tensors.shard_unit(Role::kWDown, 1);
-  // Jina's GGUF files name the fused matrix as others name up's.
+  // Jina's GGUF files give the fused matrix the usual name of up.
   const bool may_be_fused = tensors.is_in_file(Role::kWGateUp) || !tensors.is_known(Role::kWGate);
   if (may_be_fused && !tensors.is_in_file(Role::kWGate)) {
     RZ_TRY(const auto parts,
@@ -68,10 +60,7 @@ Result<GatedWeights> bind(const GatedConfig& c, TensorBinder& tensors) {
 
 void add_to(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w) {
   const ActId ff = b.scratch("ff", c.d_ff);
-  if (c.n_stds != kNoCut) {
-    REQUIRE(w.b_gate == kNoWeight && w.b_up == kNoWeight);
-    add_cut_gate(b, c, w, ff);
-  } else if (w.b_gate == kNoWeight && w.b_up == kNoWeight) {
+  if (c.n_stds == kNoCut && w.b_gate == kNoWeight && w.b_up == kNoWeight) {
     b.add(GatedLinearOp{.out = ff,
                         .in = b.in(),
                         .gate = w.w_gate,
@@ -79,7 +68,7 @@ void add_to(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w) {
                         .activation = c.activation,
                         .place = b.place(OpRole::kGateUp)});
   } else {
-    add_gate_with_biases(b, c, w, ff);
+    add_separate_products(b, c, w, ff);
   }
   if (w.sub_norm != kNoWeight) b.normalize(ff, w.sub_norm, OpRole::kDown);
   b.add_to_stream(LinearOp{.out = b.out(),

@@ -1,5 +1,5 @@
-// down . (activation(gate . x) * (up . x)), where each product may have a bias, and gates that do not stand out from
-// those of their row may count for nothing.
+// down . (activation(gate . x) * (up . x)). Each product may have a bias; only the largest gates of a row may be
+// active.
 #pragma once
 
 #include <limits>
@@ -15,7 +15,7 @@ struct GatedWeights {
   WeightId w_down = kNoWeight;                    // [d_model, d_ff]
   WeightId b_gate = kNoWeight, b_up = kNoWeight;  // [d_ff]
   WeightId b_down = kNoWeight;                    // [d_model]
-  WeightId sub_norm = kNoWeight;                  // of the hidden row, [d_ff]
+  WeightId sub_norm = kNoWeight;                  // [d_ff], of the hidden row
 };
 
 struct GatedConfig {
@@ -24,9 +24,9 @@ struct GatedConfig {
 
   uint32_t d_ff = 0;
   Activation activation = Activation::kSilu;
-  float out_scale = 1.0f;  // on what is brought back to the stream
-  // Before the activation a gate becomes what it is above the row's mean by more than so many standard deviations, or
-  // 0; kNoCut: all stay as they are. Not with biases.
+  float out_scale = 1.0f;  // on the branch's output
+  // Sparse activation (Gemma 3n): gates become max(0, gate - (mean + n_stds * standard deviation)) over their row
+  // before the activation. kNoCut: off.
   float n_stds = kNoCut;
 
   template <class Visitor>
@@ -36,7 +36,7 @@ struct GatedConfig {
   bool operator==(const GatedConfig&) const = default;
 };
 
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const GatedConfig& config, Dim dim);
 Result<GatedWeights> bind(const GatedConfig& config, TensorBinder& tensors);
 void add_to(LayerBuilder& builder, const GatedConfig& config, const GatedWeights& weights);

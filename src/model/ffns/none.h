@@ -1,4 +1,4 @@
-// The ffn of layers that have none.
+// The ffn of layers without one.
 #pragma once
 
 #include "model/kind.h"

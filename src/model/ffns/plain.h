@@ -18,7 +18,7 @@ struct PlainConfig {
 
   uint32_t d_ff = 0;
   Activation activation = Activation::kGelu;
-  Xielu xielu = {};  // of kXielu
+  Xielu xielu = {};  // for kXielu
 
   template <class Visitor>
   constexpr void visit(Visitor&& v) const {
@@ -27,7 +27,7 @@ struct PlainConfig {
   bool operator==(const PlainConfig&) const = default;
 };
 
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const PlainConfig& config, Dim dim);
 Result<PlainWeights> bind(const PlainConfig& config, TensorBinder& tensors);
 void add_to(LayerBuilder& builder, const PlainConfig& config, const PlainWeights& weights);

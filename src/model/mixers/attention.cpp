@@ -31,8 +31,8 @@ std::vector<float> permuted(const std::vector<float>& values, const std::vector<
   return result;
 }
 
-// Rows that stay together where ranks or devices share the heads: queries, and keys or values, of KV heads whose part
-// of wo has whole blocks. 0: a norm over all heads wants them together.
+// Rows of q, and of k or v, that stay together if ranks or devices share the heads: whole KV heads whose columns of wo
+// are whole blocks. 0: a norm over all heads needs all of them.
 struct HeadUnits {
   uint32_t q = 0, kv = 0;
 };
@@ -54,7 +54,7 @@ Status bind_biases(const AttentionConfig& c, TensorBinder& tensors, AttentionWei
   return {};
 }
 
-// The biases of a fused matrix are fused too, or each by itself.
+// The biases of a fused matrix are fused or separate.
 Status bind_fused(const AttentionConfig& c, HeadUnits units, TensorBinder& tensors, AttentionWeights& w) {
   const auto q_order = row_order(c, c.n_heads), k_order = row_order(c, c.n_kv_heads);
   const uint32_t group = c.n_heads / c.n_kv_heads, dim = c.head_dim;
@@ -79,7 +79,7 @@ Status bind_fused(const AttentionConfig& c, HeadUnits units, TensorBinder& tenso
   return {};
 }
 
-// Heads of queries, each followed by its gate where there are gates and these are no matrix of their own.
+// Each head's query is followed by its gate if gates have no separate matrix.
 Status bind_queries(const AttentionConfig& c, HeadUnits units, TensorBinder& tensors, AttentionWeights& w) {
   const auto order = row_order(c, c.n_heads);
   if (!c.has_gate || tensors.is_known(Role::kAttnGate)) {
@@ -100,7 +100,7 @@ Status bind_queries(const AttentionConfig& c, HeadUnits units, TensorBinder& ten
   return {};
 }
 
-Status bind_apart(const AttentionConfig& c, HeadUnits units, TensorBinder& tensors, AttentionWeights& w) {
+Status bind_separate(const AttentionConfig& c, HeadUnits units, TensorBinder& tensors, AttentionWeights& w) {
   const auto k_order = row_order(c, c.n_kv_heads);
   RZ_CHECK_OK(bind_queries(c, units, tensors, w));
   if (c.kv_layer != kOwnKv) {
@@ -124,7 +124,7 @@ Status bind_apart(const AttentionConfig& c, HeadUnits units, TensorBinder& tenso
   return bind_biases(c, tensors, w);
 }
 
-// ALiBi (Press et al. 2022): a geometric series where the heads are a power of two; more heads come between.
+// ALiBi (Press et al. 2022): a geometric series for a power of two of heads; further heads lie in between.
 std::vector<float> slopes_of(const AttentionConfig& c) {
   std::vector<float> slopes;
   if (c.alibi == 0) return slopes;
@@ -137,7 +137,7 @@ std::vector<float> slopes_of(const AttentionConfig& c) {
   return slopes;
 }
 
-// A norm of q's heads or of k's, as the matrix's rows are.
+// A norm of q or k, in the order of the matrix's rows.
 Result<WeightId> bind_norm(const AttentionConfig& c, TensorBinder& tensors, Role role, uint32_t n_heads) {
   if (c.qk_norm == QkNorm::kUnitHead) return tensors.upload(std::vector<float>(c.head_dim, 1.0f));
   RZ_TRY(const auto values, tensors.norm_values(role));
@@ -155,7 +155,7 @@ void add_norm(LayerBuilder& b, const AttentionConfig& c, ActId act, WeightId wei
                .place = b.place(OpRole::kQkv)});
 }
 
-// Values that are normalized are made of k before its own norm and rotation.
+// Values::kNormedKeys uses k before its norm and rotation.
 void add_keys_and_values(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w, ActId k, ActId v) {
   const OpPlace qkv = b.place(OpRole::kQkv);
   b.add(LinearOp{.out = k, .in = b.in(), .weight = w.wk, .bias = w.bk, .place = qkv});
@@ -168,7 +168,7 @@ void add_keys_and_values(LayerBuilder& b, const AttentionConfig& c, const Attent
 }  // namespace
 
 // Stored pairs (2i, 2i + 1) become (i, i + n_interleaved / 2): the rotation is then the same for every file. q and k
-// are permuted alike, so their products stay.
+// have the same permutation, so their products do not change.
 std::vector<uint32_t> row_order(const AttentionConfig& c, uint32_t n_rows, uint32_t n_interleaved) {
   if (n_interleaved == 0) return {};
   const uint32_t half = n_interleaved / 2;
@@ -182,9 +182,9 @@ std::vector<uint32_t> row_order(const AttentionConfig& c, uint32_t n_rows, uint3
 }
 
 StateLayout state_layout(const AttentionConfig& config, uint32_t n_ctx) {
-  if (config.kv_layer != kOwnKv) return Recurrent{};  // nothing
-  const bool may_forget = config.window < n_ctx && !config.sees_later;
-  return Paged{config.n_kv_heads, config.head_dim, config.head_dim, may_forget ? config.window : 0};
+  if (config.kv_layer != kOwnKv) return Recurrent{};  // no state
+  const bool can_drop = config.window < n_ctx && !config.is_bidirectional;
+  return Paged{config.n_kv_heads, config.head_dim, config.head_dim, can_drop ? config.window : 0};
 }
 
 uint64_t size_of(const AttentionConfig& c, Dim dim) {
@@ -216,7 +216,7 @@ Result<AttentionWeights> bind(const AttentionConfig& c, TensorBinder& tensors) {
   if (tensors.is_in_file(Role::kWqkv) || !tensors.is_known(Role::kWq)) {
     RZ_CHECK_OK(bind_fused(c, units, tensors, w));
   } else {
-    RZ_CHECK_OK(bind_apart(c, units, tensors, w));
+    RZ_CHECK_OK(bind_separate(c, units, tensors, w));
   }
   RZ_TRY(w.wo, tensors.matrix(Role::kWo, {}, units.q));
   RZ_TRY(w.bo, tensors.vector(Role::kBo));
@@ -251,8 +251,8 @@ void add_to(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w
                     .inv_freq = rotation.inv_freq,
                     .n_rot = rotation.n_rot,
                     .rope_scale = rotation.scale,
-                    .q_norm = is_of_heads(c.qk_norm) ? w.q_norm : kNoWeight,
-                    .k_norm = is_of_heads(c.qk_norm) ? w.k_norm : kNoWeight,
+                    .q_norm = is_per_head(c.qk_norm) ? w.q_norm : kNoWeight,
+                    .k_norm = is_per_head(c.qk_norm) ? w.k_norm : kNoWeight,
                     .norm_eps = b.norm_eps(),
                     .norms_last = c.norms_last,
                     .clip = c.clip,
@@ -267,7 +267,7 @@ void add_to(LayerBuilder& b, const AttentionConfig& c, const AttentionWeights& w
                     .softcap = c.softcap,
                     .window = c.window,
                     .is_chunked = c.is_chunked,
-                    .sees_later = c.sees_later,
+                    .is_bidirectional = c.is_bidirectional,
                     .sinks = w.sinks,
                     .slopes = w.slopes});
   if (w.sub_norm != kNoWeight) b.normalize(attended, w.sub_norm, OpRole::kO);

@@ -12,8 +12,8 @@ namespace {
 
 enum DeltaPart : uint32_t { kConvQk, kConvV, kDeltaState };
 
-// A file has the rows of queries, keys and values in this order and those of gates apart; or for each key head those of
-// its query, its key, and of its values and their gates.
+// The file has one matrix of queries, keys and values and one of gates; or a fused one with the query, the key, the
+// values and their gates of each key head.
 Status bind_input(const DeltaNetConfig& c, TensorBinder& tensors, DeltaNetWeights& w) {
   if (!tensors.is_in_file(Role::kDeltaIn)) {
     RZ_TRY(const auto parts,
@@ -24,7 +24,7 @@ Status bind_input(const DeltaNetConfig& c, TensorBinder& tensors, DeltaNetWeight
     return {};
   }
   const uint32_t own_values = c.n_values() / c.n_key_heads, stride = 2 * (c.key_dim + own_values);
-  // Gathered in the order of the file: a query and a key a head.
+  // The gathered rows are in the file's order: a query and a key per head.
   std::vector<uint32_t> order(2 * c.n_keys());
   for (uint32_t row = 0; row < order.size(); ++row) {
     const uint32_t is_key = row / c.n_keys(), head = row % c.n_keys() / c.key_dim;
@@ -43,8 +43,8 @@ Status bind_input(const DeltaNetConfig& c, TensorBinder& tensors, DeltaNetWeight
   return {};
 }
 
-// What a row learns and what it keeps: apart, or for each key head the ones and then the others of its heads.
-Status bind_shares(const DeltaNetConfig& c, TensorBinder& tensors, DeltaNetWeights& w) {
+// Matrices of beta and decay: separate, or fused with the betas and then the decays of each key head.
+Status bind_beta_and_decay(const DeltaNetConfig& c, TensorBinder& tensors, DeltaNetWeights& w) {
   if (!tensors.is_known(Role::kDeltaBetaDecay)) {
     RZ_TRY(w.w_beta, tensors.matrix(Role::kDeltaBeta));
     RZ_TRY(w.w_decay, tensors.matrix(Role::kDeltaDecay));
@@ -67,7 +67,7 @@ Status bind_convolutions(const DeltaNetConfig& c, TensorBinder& tensors, DeltaNe
   return {};
 }
 
-// Queries and keys of length 1, and q.k divided by the root of a key's dimensions.
+// Normalizes queries and keys to length 1, and divides q.k by sqrt(key_dim).
 Result<WeightId> upload_qk_scale(const DeltaNetConfig& c, TensorBinder& tensors) {
   const float length = 1 / std::sqrt(static_cast<float>(c.key_dim));
   std::vector<float> scale(2 * c.n_keys(), length);
@@ -75,7 +75,7 @@ Result<WeightId> upload_qk_scale(const DeltaNetConfig& c, TensorBinder& tensors)
   return tensors.upload(scale);
 }
 
-// What the rule reads: queries and keys of unit length, and values.
+// Inputs of the delta rule; queries and keys have unit length.
 struct DeltaInputs {
   ActId qk, v, decay, beta;
 };
@@ -141,7 +141,7 @@ uint64_t size_of(const DeltaNetConfig& c, Dim dim) {
 Result<DeltaNetWeights> bind(const DeltaNetConfig& c, TensorBinder& tensors) {
   DeltaNetWeights w;
   RZ_CHECK_OK(bind_input(c, tensors, w));
-  RZ_CHECK_OK(bind_shares(c, tensors, w));
+  RZ_CHECK_OK(bind_beta_and_decay(c, tensors, w));
   RZ_CHECK_OK(bind_convolutions(c, tensors, w));
   RZ_TRY(w.qk_scale, upload_qk_scale(c, tensors));
   RZ_TRY(w.a, tensors.decay());

@@ -1,5 +1,5 @@
-// A gated delta net (Yang, Kautz and Hatamizadeh 2024): short convolutions of queries, keys and values, then a delta
-// rule along the sequence, whose output is normalized and gated.
+// Gated delta net (Yang, Kautz and Hatamizadeh 2024): short convolutions of queries, keys and values, then a delta rule
+// along the sequence, whose output is normalized and gated.
 #pragma once
 
 #include "model/kind.h"
@@ -7,14 +7,14 @@
 namespace realizar {
 
 struct DeltaNetWeights {
-  WeightId w_qk = kNoWeight;      // [2 * n_keys, d_model], the queries' rows first
+  WeightId w_qk = kNoWeight;      // [2 * n_keys, d_model], queries first
   WeightId w_v = kNoWeight;       // [n_values, d_model]
   WeightId w_gate = kNoWeight;    // [n_values, d_model]
   WeightId w_decay = kNoWeight;   // [n_heads, d_model]
   WeightId w_beta = kNoWeight;    // [n_heads, d_model]
   WeightId conv_qk = kNoWeight;   // [2 * n_keys, n_taps]
   WeightId conv_v = kNoWeight;    // [n_values, n_taps]
-  WeightId qk_scale = kNoWeight;  // [2 * n_keys], on vectors whose mean square is 1
+  WeightId qk_scale = kNoWeight;  // [2 * n_keys], on vectors with a mean square of 1
   WeightId a = kNoWeight;         // [n_heads]
   WeightId dt_bias = kNoWeight;   // [n_heads]
   WeightId norm = kNoWeight;      // [n_values]
@@ -41,7 +41,7 @@ struct DeltaNetConfig {
 };
 
 StateLayout state_layout(const DeltaNetConfig& config, uint32_t n_ctx);
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const DeltaNetConfig& config, Dim dim);
 Result<DeltaNetWeights> bind(const DeltaNetConfig& config, TensorBinder& tensors);
 void add_to(LayerBuilder& builder, const DeltaNetConfig& config, const DeltaNetWeights& weights);

@@ -19,7 +19,7 @@ ActId add_low_rank(LayerBuilder& b, const KimiDeltaConfig& c, const char* name, 
   return out;
 }
 
-// What is projected, convolved, and, where there is a scale, brought to the length that it says.
+// A projected and convolved input, normalized to the length given by `scale` unless that is kNoWeight.
 struct Convolved {
   const char* name;
   WeightId weight, conv, scale;

@@ -1,5 +1,5 @@
-// Kimi's delta attention (Kimi Linear, section 3): a delta rule whose decay is a number for each dimension of a key,
-// made, as the gate of what comes out, through a low rank.
+// Kimi's delta attention (Kimi Linear, section 3): a delta rule with a decay for each dimension of a key. Decay and
+// output gate are low-rank projections.
 #pragma once
 
 #include "model/kind.h"
@@ -11,7 +11,7 @@ struct KimiDeltaWeights {
   WeightId conv_q = kNoWeight, conv_k = kNoWeight, conv_v = kNoWeight;  // [n_inner, n_taps]
   WeightId q_scale = kNoWeight, k_scale = kNoWeight;                    // [n_inner], as DeltaNetWeights::qk_scale
   WeightId w_decay_low = kNoWeight, w_decay = kNoWeight;                // [head_dim, d_model], [n_inner, head_dim]
-  WeightId w_gate_low = kNoWeight, w_gate = kNoWeight;                  // the same
+  WeightId w_gate_low = kNoWeight, w_gate = kNoWeight;                  // [head_dim, d_model], [n_inner, head_dim]
   WeightId w_beta = kNoWeight;                                          // [n_heads, d_model]
   WeightId a = kNoWeight;                                               // [n_heads]
   WeightId dt_bias = kNoWeight;                                         // [n_inner]
@@ -35,7 +35,7 @@ struct KimiDeltaConfig {
 };
 
 StateLayout state_layout(const KimiDeltaConfig& config, uint32_t n_ctx);
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const KimiDeltaConfig& config, Dim dim);
 Result<KimiDeltaWeights> bind(const KimiDeltaConfig& config, TensorBinder& tensors);
 void add_to(LayerBuilder& builder, const KimiDeltaConfig& config, const KimiDeltaWeights& weights);

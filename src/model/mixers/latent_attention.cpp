@@ -10,8 +10,8 @@
 namespace realizar {
 namespace {
 
-// Rows of `n_heads` heads of `head_dim` rows each, of which the last n_rot are rotated: stored pairs (2i, 2i + 1)
-// become (i, i + n_rot / 2). Queries and keys are permuted alike, so their products stay.
+// Stored pairs (2i, 2i + 1) of the last n_rot rows of each head become (i, i + n_rot / 2). Queries and keys have the
+// same permutation, so their products do not change.
 std::vector<uint32_t> row_order(const LatentAttentionConfig& c, uint32_t n_heads, uint32_t head_dim) {
   if (!c.is_interleaved) return {};
   std::vector<uint32_t> order(size_t{n_heads} * head_dim);
@@ -26,14 +26,14 @@ std::vector<uint32_t> row_order(const LatentAttentionConfig& c, uint32_t n_heads
   return order;
 }
 
-// A file has what makes keys and values of a latent as two stacks, of keys transposed, or as the rows of each head one
-// after the other.
+// The projections from latents to keys and values are two stacks, with keys transposed, or one matrix with the rows of
+// each head.
 Status bind_heads(const LatentAttentionConfig& c, TensorBinder& tensors, LatentAttentionWeights& w) {
   if (tensors.is_in_file(Role::kLatentKv) || !tensors.is_known(Role::kLatentK)) {
     const uint32_t stride = c.d_nope + c.d_value;
     const TensorBinder::Part keys{.n_rows = c.n_heads * c.d_nope, .n_run = c.d_nope, .stride = stride},
         values{.first_row = c.d_nope, .n_rows = c.n_heads * c.d_value, .n_run = c.d_value, .stride = stride};
-    RZ_TRY(w.wk, tensors.turned_heads(Role::kLatentKv, keys));
+    RZ_TRY(w.wk, tensors.transposed_heads(Role::kLatentKv, keys));
     RZ_TRY(w.wv, tensors.heads(Role::kLatentKv, values));
     return {};
   }
@@ -42,7 +42,7 @@ Status bind_heads(const LatentAttentionConfig& c, TensorBinder& tensors, LatentA
   return {};
 }
 
-// q of every head, [n_heads * (d_nope + n_rot)]
+// [n_heads * (d_nope + n_rot)]
 ActId add_queries(LayerBuilder& b, const LatentAttentionConfig& c, const LatentAttentionWeights& w) {
   const ActId q = b.scratch("q", c.n_heads * c.query_dim());
   const OpPlace place = b.place(OpRole::kQkv);

@@ -1,14 +1,9 @@
-// Multi-head latent attention (DeepSeek-V2, section 2.1): of keys and values one latent a position is kept, for all
-// heads, and beside it one rotated key. Queries are brought into the latent's space (absorbed), so that attention reads
-// what is kept, and each head's values are made from the latent that it attended to.
+// Multi-head latent attention (DeepSeek-V2, section 2.1): the cache has one latent and one rotated key per position,
+// for all heads. Queries are projected into the latent's space (absorbed), so that attention reads the cache directly,
+// and each head's values are computed from the latent that it attended to.
 #pragma once
 
-#include <cstdint>
-
-#include "backend/op_types.h"
-#include "backend/state_layout.h"
 #include "model/mixers/attention.h"
-#include "realizar/result.h"
 
 namespace realizar {
 
@@ -28,18 +23,18 @@ struct LatentAttentionConfig {
   static constexpr const char* kName = "latent attention";
 
   uint32_t n_heads = 0;
-  uint32_t q_rank = 0;  // of the low rank through which queries go; 0: none
+  uint32_t q_rank = 0;  // rank of the query projection; 0: full
   uint32_t latent_dim = 0;
-  uint32_t d_nope = 0;   // dimensions of a head's query that are not rotated,
-  uint32_t n_rot = 0;    // and those that are, after them
+  uint32_t d_nope = 0;   // leading dimensions of a query that are not rotated
+  uint32_t n_rot = 0;    // trailing dimensions of a query that are rotated
   uint32_t d_value = 0;  // of a head
   uint32_t rope_idx = kNoRope;
-  bool is_interleaved = true;  // the file has rotated rows in pairs (2i, 2i + 1)
+  bool is_interleaved = true;  // the file stores rotated rows in pairs (2i, 2i + 1)
   float scale = 0;             // on q.k
   float temperature = 0;       // as AttentionConfig's
   uint32_t temperature_step = 1, temperature_offset = 0;
 
-  // Of what is kept of a position.
+  // Width of a cached position.
   uint32_t key_dim() const { return latent_dim + n_rot; }
   uint32_t query_dim() const { return d_nope + n_rot; }
   template <class Visitor>
@@ -53,7 +48,7 @@ struct LatentAttentionConfig {
 };
 
 StateLayout state_layout(const LatentAttentionConfig& config, uint32_t n_ctx);
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const LatentAttentionConfig& config, Dim dim);
 Result<LatentAttentionWeights> bind(const LatentAttentionConfig& config, TensorBinder& tensors);
 void add_to(LayerBuilder& builder, const LatentAttentionConfig& config, const LatentAttentionWeights& weights);

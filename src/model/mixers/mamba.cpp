@@ -61,7 +61,7 @@ Result<MambaWeights> bind(const MambaConfig& c, TensorBinder& tensors) {
 void add_to(LayerBuilder& b, const MambaConfig& c, const MambaWeights& w) {
   const ActId conv_in = b.scratch("ssm_conv_in", c.n_inner), gate = b.scratch("ssm_gate", c.n_inner);
   const ActId conv = b.scratch("ssm_conv", c.n_inner), dt_low = b.scratch("ssm_dt_low", c.dt_rank);
-  const ActId taken = b.scratch("ssm_b", c.d_state), given = b.scratch("ssm_c", c.d_state);
+  const ActId b_row = b.scratch("ssm_b", c.d_state), c_row = b.scratch("ssm_c", c.d_state);
   const ActId dt = b.scratch("ssm_dt", c.n_inner), scanned = b.scratch("ssm_out", c.n_inner);
   const OpPlace in = b.place(OpRole::kQkv);
   b.add(LinearOp{.out = conv_in, .in = b.in(), .weight = w.w_conv_in, .place = in});
@@ -79,13 +79,13 @@ void add_to(LayerBuilder& b, const MambaConfig& c, const MambaWeights& w) {
     if (c.has_norms) b.add(NormOp{.out = out, .in = out, .weight = norm, .eps = c.norms_eps, .place = in});
   };
   project(dt_low, w.w_dt_low, w.dt_norm);
-  project(taken, w.w_b, w.b_norm);
-  project(given, w.w_c, w.c_norm);
+  project(b_row, w.w_b, w.b_norm);
+  project(c_row, w.w_c, w.c_norm);
   b.add(LinearOp{.out = dt, .in = dt_low, .weight = w.w_dt, .place = in});
   b.add(StateScanOp{.out = scanned,
                     .x = conv,
-                    .b = taken,
-                    .c = given,
+                    .b = b_row,
+                    .c = c_row,
                     .dt = dt,
                     .gate = gate,
                     .layer = b.layer(),

@@ -1,6 +1,5 @@
-// Mamba (Gu and Dao 2023): a short convolution, then a scan of states in which every channel has decays of its own, one
-// for each number of its state, and every row its time steps, by a low rank, and what is taken in and given out. The
-// latter three may be normalized (Falcon Mamba, Jamba).
+// Mamba (Gu and Dao 2023): a short convolution, then a scan in which every channel has its own decay for each number of
+// its state. The time steps (low-rank), b and c depend on the row, and may be normalized (Falcon Mamba, Jamba).
 #pragma once
 
 #include "model/kind.h"
@@ -27,8 +26,8 @@ struct MambaConfig {
   uint32_t d_state = 0;
   uint32_t dt_rank = 0;
   uint32_t n_taps = 0;     // of the convolution
-  bool has_norms = false;  // of the time steps before their rank is raised, and of b and c
-  float norms_eps = 0;     // of these
+  bool has_norms = false;  // of the low-rank time steps, b and c
+  float norms_eps = 0;
 
   template <class Visitor>
   constexpr void visit(Visitor&& v) const {
@@ -39,7 +38,7 @@ struct MambaConfig {
 };
 
 StateLayout state_layout(const MambaConfig& config, uint32_t n_ctx);
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const MambaConfig& config, Dim dim);
 Result<MambaWeights> bind(const MambaConfig& config, TensorBinder& tensors);
 void add_to(LayerBuilder& builder, const MambaConfig& config, const MambaWeights& weights);

@@ -11,7 +11,7 @@ namespace {
 
 enum Part : uint32_t { kConvRows, kScanState };
 
-// A column's factor is one on its taps, since its bias comes after it.
+// Applies the factors of x, b and c to the taps of their columns; the bias is added after them.
 std::vector<float> scaled_taps(const Mamba2Config& c, std::vector<float> taps) {
   const uint32_t n_group_cols = c.n_groups * c.d_state;
   for (size_t i = 0; i < taps.size(); ++i) {

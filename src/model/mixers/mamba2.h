@@ -1,6 +1,5 @@
-// Mamba 2 (Dao and Gu 2024, section 7): a short convolution, then a scan of states whose decay is a number a head,
-// gated and normalized. The input is projected at once into the gate, what is convolved (the scan's x, b and c), and
-// the time steps.
+// Mamba 2 (Dao and Gu 2024, section 7): a short convolution, then a scan with one decay per head, whose output is gated
+// and normalized. One projection gives the gate, the convolution's input (the scan's x, b and c) and the time steps.
 #pragma once
 
 #include "model/kind.h"
@@ -18,7 +17,7 @@ struct Mamba2Weights {
   WeightId w_out = kNoWeight;                        // [d_model, n_heads * head_dim]
 };
 
-// Factors on the parts of what the input is projected into, and on what is brought back to the stream (Falcon-H1).
+// Factors on the parts of the input projection and on the output (Falcon-H1).
 struct Mamba2Scales {
   float gate = 1, x = 1, b = 1, c = 1, dt = 1, out = 1;
   template <class Visitor>
@@ -33,14 +32,14 @@ struct Mamba2Config {
   static constexpr const char* kName = "Mamba 2";
 
   uint32_t n_heads = 0, head_dim = 0;
-  uint32_t n_groups = 0;  // of heads that share b and c; the norm is taken over each of them
+  uint32_t n_groups = 0;  // groups of heads that share b and c; the norm is per group
   uint32_t d_state = 0;
   uint32_t n_taps = 0;  // of the convolution
   bool has_norm = true;
   Mamba2Scales scales = {};
 
   uint32_t n_inner() const { return n_heads * head_dim; }
-  // What is convolved: x of every head, b and c of every group.
+  // Width of the convolution: x of every head, b and c of every group.
   uint32_t n_conv() const { return n_inner() + 2 * n_groups * d_state; }
   template <class Visitor>
   constexpr void visit(Visitor&& v) const {
@@ -51,7 +50,7 @@ struct Mamba2Config {
 };
 
 StateLayout state_layout(const Mamba2Config& config, uint32_t n_ctx);
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const Mamba2Config& config, Dim dim);
 Result<Mamba2Weights> bind(const Mamba2Config& config, TensorBinder& tensors);
 void add_to(LayerBuilder& builder, const Mamba2Config& config, const Mamba2Weights& weights);

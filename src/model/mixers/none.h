@@ -1,4 +1,4 @@
-// The mixer of layers that have none: they are an ffn alone.
+// The mixer of layers without one.
 #pragma once
 
 #include "model/kind.h"
@@ -14,7 +14,6 @@ struct NoMixerConfig {
   bool operator==(const NoMixerConfig&) const = default;
 };
 
-// A state without parts.
 inline StateLayout state_layout(const NoMixerConfig&, uint32_t) {
   return Recurrent{};
 }

@@ -9,7 +9,7 @@
 namespace realizar {
 namespace {
 
-// In one tensor, or in one each.
+// One tensor for all mixes, or one each.
 Result<std::vector<float>> read_shares(TensorBinder& tensors) {
   if (tensors.is_gguf() || tensors.is_in_file(Role::kShifts)) return tensors.values(Role::kShifts);
   std::vector<float> all;
@@ -39,7 +39,7 @@ Status bind_low_ranks(const Rwkv7Config& c, TensorBinder& tensors, Rwkv7Weights&
     RZ_TRY(w.v_share, bind_low_rank(tensors, Role::kVShareLow, Role::kVShare, Role::kVShareBias));
     return {};
   }
-  // Files may have them there nevertheless.
+  // Files may have them for the first layer too.
   for (const Role role : {Role::kVShareLow, Role::kVShare, Role::kVShareBias}) tensors.ignore(role);
   return {};
 }
@@ -60,8 +60,8 @@ ActId add_low_rank(LayerBuilder& b, const LowRank& what, const LowRankWeights& w
   return out;
 }
 
-// A mix of each row and the one before it, until the next one is made. All read the same rows, which the last one
-// keeps.
+// A mix of each row and the previous one, valid until the next call. All mixes read the same state, which the last one
+// updates.
 ActId add_shift(LayerBuilder& b, const Rwkv7Weights& w, Rwkv7Mix mix, bool is_last = false) {
   const ActId out = b.scratch("shift", b.d_model());
   b.add(ShortConvOp{.out = out,

@@ -1,5 +1,4 @@
-// A short convolution between two gates (LFM2): the input is projected into three, one of which gates what is convolved
-// and one what comes out.
+// A short convolution with gates on its input and output (LFM2).
 #pragma once
 
 #include "model/kind.h"
@@ -27,7 +26,7 @@ struct ShortConvConfig {
 };
 
 StateLayout state_layout(const ShortConvConfig& config, uint32_t n_ctx);
-// 0 where the dimension is not of this kind.
+// 0 if the kind has no such dimension.
 uint64_t size_of(const ShortConvConfig& config, Dim dim);
 Result<ShortConvWeights> bind(const ShortConvConfig& config, TensorBinder& tensors);
 void add_to(LayerBuilder& builder, const ShortConvConfig& config, const ShortConvWeights& weights);

@@ -12,12 +12,11 @@
 namespace realizar {
 namespace {
 
-// Added to the mean square of what is made as large as another row, so that a row of zeros stays one. transformers
-// takes 1e-5 for whatever is less, and llama.cpp divides as it is: the rows of trained models are far above either.
+// Added to the mean square of a rescaled row, so that zeros stay zeros. transformers clamps to 1e-5, and llama.cpp does
+// nothing: rows of trained models are far above both.
 constexpr float kLeastPower = 1e-12f;
 
-// [n_rows, n_streams], made of `in`. transformers, Gemma3nTextAltUp: the router reads a norm of the state divided by
-// the model's width.
+// [n_rows, n_streams]: the router of `in`. transformers, Gemma3nTextAltUp: it reads the norm divided by d_model.
 ActId route_streams(LayerBuilder& b, ActId in) {
   const AltUpWeights& w = b.weights().altup;
   const ActId router = b.scratch("altup_router", b.config().altup.n_streams), normed = b.acts().normed;

@@ -32,7 +32,7 @@ Result<LayerInputWeights> bind(const LayerTableConfig& c, TensorBinder& tensors)
   return w;
 }
 
-// The mean, but for a factor of the root of 2.
+// (embedding + norm(projection)) / sqrt(2)
 ActId add_layer_inputs(Program& program, const ModelConfig& c, const LayerTable& w, ActId x) {
   const uint32_t d_input = c.layer_table.d_input;
   const ActId inputs = program.add_activation("layer_inputs", c.n_layers * d_input);

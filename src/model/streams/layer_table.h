@@ -1,5 +1,5 @@
-// Tables of the layers' own (Gemma 3n and 4): a layer adds the mean of its table's row for the token and of what is
-// made of the embedding, gated by the stream.
+// Per-layer embeddings (Gemma 3n and 4): each layer adds the sum of its own embedding of the token and a projection of
+// the model's embedding, gated by the stream.
 #pragma once
 
 #include "model/kind.h"
@@ -10,8 +10,8 @@ struct ModelConfig;
 struct Program;
 
 struct LayerTableConfig {
-  uint32_t d_input = 0;  // width of a layer's row; 0: there are no such tables
-  // Rows of the tables: ids from here on, which stand for parts of images and sounds, have none of their own.
+  uint32_t d_input = 0;  // width of a layer's embedding; 0: there are none
+  // Rows of the table; higher token ids, which are placeholders for images and sounds, have none.
   uint32_t n_vocab = 0;
 
   bool operator==(const LayerTableConfig&) const = default;
@@ -32,10 +32,10 @@ struct LayerInputWeights {
 Result<LayerTable> bind_table(const ModelConfig& config, TensorBinder& tensors);
 Result<LayerInputWeights> bind(const LayerTableConfig& config, TensorBinder& tensors);
 
-// [n_rows, n_layers * d_input], made of the embedding `x`.
+// [n_rows, n_layers * d_input], from the embedding `x`.
 ActId add_layer_inputs(Program& program, const ModelConfig& config, const LayerTable& weights, ActId x);
-// After a layer: its share of them is added to the stream, which then is scaled by the layer's out_scale; where a row
-// has several streams, to the others.
+// Called after a layer: adds its embedding to the stream and multiplies the stream by out_scale. With AltUp, adds to
+// all streams but the first.
 void add_layer_input(LayerBuilder& builder, float out_scale);
 
 }  // namespace realizar

@@ -91,7 +91,7 @@ ModelList::Named ModelList::resolve(const std::string& id) const {
     }
   }
   const Entry& only = entries_.front();
-  const bool has_room_for_adapters = has_adapter_places_ || !only.source.adapters.empty();
+  const bool has_room_for_adapters = has_adapter_slots_ || !only.source.adapters.empty();
   const bool wants_adapter = has_room_for_adapters && !base.empty() && find_named(base) == &only;
   const bool takes_any = entries_.size() == 1 && !strict_names_ && !wants_adapter;
   return {takes_any ? &only : nullptr, ""};

@@ -96,10 +96,10 @@ class ModelList {
   void drain();
 
  protected:
-  // strict_names: a single model has no other names. has_adapter_places: models are loaded with room for adapters that
+  // strict_names: a single model has no other names. has_adapter_slots: models are loaded with room for adapters that
   // are added later.
-  ModelList(bool strict_names, bool has_adapter_places)
-      : strict_names_(strict_names), has_adapter_places_(has_adapter_places) {}
+  ModelList(bool strict_names, bool has_adapter_slots)
+      : strict_names_(strict_names), has_adapter_slots_(has_adapter_slots) {}
   ~ModelList() = default;
 
   // All entries, including those being removed. An entry's address is stable until it is destroyed.
@@ -121,7 +121,7 @@ class ModelList {
   };
   Named resolve(const std::string& id) const;
 
-  const bool strict_names_, has_adapter_places_;
+  const bool strict_names_, has_adapter_slots_;
   std::list<Entry> leaving_;
   std::function<void(const ModelChange&)> on_change_;
 };

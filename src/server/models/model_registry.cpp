@@ -95,7 +95,7 @@ Result<ServedModelPtr> load_served_model(const ModelSource& source, const Regist
 }  // namespace
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
-    : ModelList(options.strict_names, options.load.adapters.n_places > 0),
+    : ModelList(options.strict_names, options.load.adapters.n_slots > 0),
       options_(std::move(options)),
       stopping_(std::make_shared<std::atomic<bool>>(false)) {
   for (ModelSource& source : sources) add_entry(std::move(source), entries_.end());

@@ -49,7 +49,7 @@ Families gateway_metrics(std::span<const ModelState> models, double unix_s) {
                                            {"num_gpu_blocks", std::to_string(model.counters->n_blocks)}}),
                                1));
     adapters.push_back(
-        sample_of(labels_and({{"max_lora", std::to_string(model.n_adapter_places)},
+        sample_of(labels_and({{"max_lora", std::to_string(model.n_adapter_slots)},
                               {"running_lora_adapters", names_of(model.adapters, &engine::AdapterUse::n_running)},
                               {"waiting_lora_adapters", names_of(model.adapters, &engine::AdapterUse::n_waiting)}}),
                   unix_s));

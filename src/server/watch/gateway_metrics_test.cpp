@@ -9,13 +9,13 @@ namespace {
 using AdapterUses = std::vector<engine::AdapterUse>;
 
 // The series of one loaded model.
-std::string gateway_text(const AdapterUses& adapters, uint32_t n_places) {
+std::string gateway_text(const AdapterUses& adapters, uint32_t n_slots) {
   engine::EngineCounters counters;
   counters.n_blocks = 128;
   counters.n_block_tokens = 32;
   ModelState model{"a", BackendNumbers{}, &counters};
   model.adapters = adapters;
-  model.n_adapter_places = n_places;
+  model.n_adapter_slots = n_slots;
   return prometheus::TextSerializer().Serialize(gateway_metrics({&model, 1}, 1700000000.5));
 }
 

@@ -278,7 +278,7 @@ class ModelStates {
     states_[idx].backend = numbers_of(*model.backend);
     states_[idx].gpu_refusal = model.info.gpu_refusal;
     states_[idx].adapters = model.engine->adapters().uses();
-    states_[idx].n_adapter_places = model.engine->adapters().n_slots();
+    states_[idx].n_adapter_slots = model.engine->adapters().n_slots();
   }
 
   std::deque<engine::EngineCounters> counters_;

@@ -47,7 +47,7 @@ struct ModelState {
   std::string gpu_refusal = {};            // as in ModelInfo
   const PastCounts* past = nullptr;        // from earlier loads; null: none
   std::vector<engine::AdapterUse> adapters = {};
-  uint32_t n_adapter_places = 0;
+  uint32_t n_adapter_slots = 0;
 };
 // The devices' memory and operations for models. If a model is on several devices, each has the times of all its steps.
 Families device_metrics(std::span<const ModelState> models);

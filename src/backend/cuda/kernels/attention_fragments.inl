@@ -192,7 +192,7 @@ RZ_DEVICE PowerOfTwo query_scale(float max) {
 // The last position that a prompt row attends to.
 RZ_DEVICE uint32_t last_seen(const AttentionArgs& a, uint32_t row) {
   const auto pos = static_cast<uint32_t>(a.step.positions[row]);
-  if ((a.window & kSeesLater) == 0) return pos;
+  if ((a.window & kBidirectional) == 0) return pos;
   const StepSequence seq = a.step.seqs[a.step.seq_of_row[row]];
   return last_visible(pos, static_cast<uint32_t>(a.step.positions[seq.first_row + seq.n_rows - 1]), a.window);
 }

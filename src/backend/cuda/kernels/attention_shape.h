@@ -72,12 +72,12 @@ static_assert(PromptCuts::of(16383) == 7 && PromptCuts::of(16384) == 8 && Prompt
 
 // A window of positions in kernels: 0 for none, with one bit if it restarts at each of its multiples, and one if prompt
 // rows attend to later positions too.
-inline constexpr uint32_t kChunkedWindow = 1u << 31, kSeesLater = 1u << 30;
+inline constexpr uint32_t kChunkedWindow = 1u << 31, kBidirectional = 1u << 30;
 constexpr uint32_t window_of(const AttentionOp& op) {
-  return op.window | (op.is_chunked && op.window > 0 ? kChunkedWindow : 0) | (op.sees_later ? kSeesLater : 0);
+  return op.window | (op.is_chunked && op.window > 0 ? kChunkedWindow : 0) | (op.is_bidirectional ? kBidirectional : 0);
 }
 constexpr uint32_t n_positions_of(uint32_t window) {
-  return window & ~(kChunkedWindow | kSeesLater);
+  return window & ~(kChunkedWindow | kBidirectional);
 }
 // The first position that a row at `pos` attends to.
 constexpr uint32_t first_visible(uint32_t pos, uint32_t window) {
@@ -87,7 +87,7 @@ constexpr uint32_t first_visible(uint32_t pos, uint32_t window) {
 }
 // The last one, in a sequence whose last position is last_pos.
 constexpr uint32_t last_visible(uint32_t pos, uint32_t last_pos, uint32_t window) {
-  if ((window & kSeesLater) == 0) return pos;
+  if ((window & kBidirectional) == 0) return pos;
   const uint32_t n_positions = n_positions_of(window);
   return n_positions == 0 || last_pos - pos < n_positions ? last_pos : pos + n_positions - 1;
 }
@@ -103,7 +103,7 @@ constexpr uint32_t n_cuts_of(uint32_t pos, uint32_t window) {
 // The maximum for any row up to `last_pos`. A window may begin anywhere in a cut.
 template <class Cuts>
 constexpr uint32_t max_cuts(uint32_t last_pos, uint32_t window) {
-  const uint32_t n_sides = (window & kSeesLater) != 0 ? 2 : 1;
+  const uint32_t n_sides = (window & kBidirectional) != 0 ? 2 : 1;
   const uint32_t n_all = Cuts::of(last_pos) + 1, n_seen = n_sides * n_positions_of(window);
   if (n_seen == 0 || n_seen > last_pos) return n_all;
   return std::min(n_all, (n_seen + Cuts::kLeast - 2) / Cuts::kLeast + 1);
