@@ -1,5 +1,5 @@
 // Qwen3-Next and Qwen3.5: gated delta nets, and one layer in four with gated attention; both also with experts, one of
-// them shared. Layers that guess tokens further on may follow in a file; they are not read.
+// them shared. Layers for multi-token prediction may follow in a file; they are not read.
 #include "model/arch/list.h"
 #include "model/arch/tensors.h"
 
