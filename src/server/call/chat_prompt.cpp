@@ -7,9 +7,9 @@
 #include <span>
 #include <utility>
 
-#include "api/chat_beginning.h"
+#include "api/found_model.h"
 #include "api/grammar_constraint.h"
-#include "api/reasoning_budget.h"
+#include "api/reasoning_plan.h"
 #include "base/try.h"
 #include "server/call/reasoning_fields.h"
 #include "server/models/answer_form.h"

@@ -8,8 +8,7 @@
 #include <utility>
 #include <variant>
 
-#include "api/c_request.h"
-#include "api/c_session.h"
+#include "api/c_support.h"
 #include "api/session_answer.h"
 #include "base/caught.h"
 #include "base/try.h"

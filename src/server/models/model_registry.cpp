@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "api/long_context.h"
+#include "api/loaded_model.h"
 #include "base/caught.h"
 #include "base/try.h"
 #include "engine/fair_share.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "api/memory_places.h"
+#include "api/backend_numbers.h"
 #include "server/call/call.h"
 #include "server/http/json.h"
 #include "server/models/model_card.h"
