@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "server/http/json.h"
-#include "server/http/sse.h"
 
 namespace realizar::server {
 

@@ -12,7 +12,7 @@
 #include "base/hex_digit.h"
 #include "server/call/context.h"
 #include "server/http/auth.h"
-#include "server/http/http_head.h"
+#include "server/http/http.h"
 #include "server/routes/routes.h"
 
 namespace realizar::server {

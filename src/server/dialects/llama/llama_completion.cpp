@@ -12,7 +12,7 @@
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
 #include "server/dialects/llama/llama_fields.h"
-#include "server/http/sse.h"
+#include "server/http/json.h"
 #include "text/utf8.h"
 
 namespace realizar::server {
