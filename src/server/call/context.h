@@ -41,8 +41,8 @@ struct ClientModels {
 
   ModelAliases made;
   ModelCards cards;
-  std::shared_ptr<SharedPlaces> uploads = SharedPlaces::create(BlobUpload::kMost);
-  std::shared_ptr<SharedPlaces> searches = SharedPlaces::create(kMaxSearches);
+  std::shared_ptr<SharedSlots> uploads = SharedSlots::create(BlobUpload::kMost);
+  std::shared_ptr<SharedSlots> searches = SharedSlots::create(kMaxSearches);
 };
 
 struct ServerContext {

@@ -6,24 +6,24 @@
 
 namespace realizar::server {
 
-ForeignWork::ForeignWork(Call& call, Work work, SharedPlaces& places) : state_(std::make_shared<State>()) {
+ForeignWork::ForeignWork(Call& call, Work work, SharedSlots& slots) : state_(std::make_shared<State>()) {
   state_->call = &call;
   const auto give_way = [state = state_, &http = call.context.http] {
     state->cancelled = true;
     http.post([state] {
-      end(*state, Error{ErrorCode::kResourceExhausted, "the call gave way to another client's", kForeignPlaces});
+      end(*state, Error{ErrorCode::kResourceExhausted, "the call gave way to another client's", kForeignSlots});
     });
   };
-  std::shared_ptr<SharedPlaces::Place> place = places.take(call.tenant, give_way);
-  if (place == nullptr) {
+  std::shared_ptr<SharedSlots::Slot> slot = slots.take(call.tenant, give_way);
+  if (slot == nullptr) {
     state_->result.emplace(
-        Error{ErrorCode::kResourceExhausted, "too many questions to other servers are under way", kForeignPlaces});
+        Error{ErrorCode::kResourceExhausted, "too many questions to other servers are under way", kForeignSlots});
     return;
   }
-  thread_ = std::make_unique<TaskThread>([state = state_, work = std::move(work), place = std::move(place),
+  thread_ = std::make_unique<TaskThread>([state = state_, work = std::move(work), slot = std::move(slot),
                                           &http = call.context.http](TaskThread::Listener& listener) mutable {
     const auto result = std::make_shared<Result<Json>>(caught([&] { return work(state->cancelled); }));
-    place.reset();
+    slot.reset();
     static_cast<void>(
         caught([&] { listener.tell([&] { http.post([state, result] { end(*state, std::move(*result)); }); }); }));
   });
@@ -42,8 +42,8 @@ ForeignWork::~ForeignWork() {
   if (thread_ != nullptr) thread_->end_until(Clock::now());
 }
 
-Task<Status> answer_by(Call& call, ForeignWork::Work work, SharedPlaces& places, ApiError (*spell)(const Error&)) {
-  ForeignWork asking(call, std::move(work), places);
+Task<Status> answer_by(Call& call, ForeignWork::Work work, SharedSlots& slots, ApiError (*spell)(const Error&)) {
+  ForeignWork asking(call, std::move(work), slots);
   while (!asking.is_done()) {
     UpdateWait update(call);
     const Status told = co_await update;

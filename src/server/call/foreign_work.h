@@ -11,21 +11,21 @@
 #include "realizar/result.h"
 #include "server/call/call.h"
 #include "server/http/json.h"
-#include "server/http/shared_places.h"
+#include "server/http/shared_slots.h"
 #include "server/http/task_thread.h"
 
 namespace realizar::server {
 
-inline constexpr const char* kForeignPlaces = "foreign places";  // the subject of errors for want of them
+inline constexpr const char* kForeignSlots = "foreign slots";  // the subject of errors for want of them
 
 // It tells the call's news when it has ended. Where the call ends before, what is asked is cancelled, and nobody waits
 // for it. So it is where it gives way to another tenant; the result is an error kResourceExhausted then, subject
-// kForeignPlaces, as it is at once where there is no place.
+// kForeignSlots, as it is at once where there is no slot.
 class ForeignWork {
  public:
   using Work = std::function<Result<Json>(const std::atomic<bool>& cancelled)>;
   // Throws std::system_error where the system gives no thread.
-  ForeignWork(Call& call, Work work, SharedPlaces& places);
+  ForeignWork(Call& call, Work work, SharedSlots& slots);
   ~ForeignWork();
   ForeignWork(const ForeignWork&) = delete;
   ForeignWork& operator=(const ForeignWork&) = delete;
@@ -47,6 +47,6 @@ class ForeignWork {
 };
 
 // Sends what the work gives, or the error as `spell` has it.
-Task<Status> answer_by(Call& call, ForeignWork::Work work, SharedPlaces& places, ApiError (*spell)(const Error&));
+Task<Status> answer_by(Call& call, ForeignWork::Work work, SharedSlots& slots, ApiError (*spell)(const Error&));
 
 }  // namespace realizar::server

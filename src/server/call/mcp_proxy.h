@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "mcp/client.h"
-#include "server/http/shared_places.h"
+#include "server/http/shared_slots.h"
 
 namespace realizar::server {
 
@@ -25,12 +25,12 @@ class McpProxy {
   const std::vector<ClientPtr>& servers() const { return servers_; }
   ClientPtr find(const std::string& name) const;  // null: not configured
   // Slots for concurrent requests.
-  SharedPlaces& places() const { return *places_; }
+  SharedSlots& slots() const { return *slots_; }
 
  private:
   static constexpr uint32_t kMaxAsked = 16;
   std::vector<ClientPtr> servers_;
-  std::shared_ptr<SharedPlaces> places_ = SharedPlaces::create(kMaxAsked);
+  std::shared_ptr<SharedSlots> slots_ = SharedSlots::create(kMaxAsked);
 };
 
 }  // namespace realizar::server

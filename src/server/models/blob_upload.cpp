@@ -17,7 +17,7 @@ constexpr size_t kMostWaitingBytes = 4u << 20;
 }  // namespace
 
 Result<std::shared_ptr<BlobUpload>> BlobUpload::start(const hub::Store& store, std::string sha256, uint64_t n_bytes,
-                                                      SharedPlaces& places, uint64_t tenant, const PostIo& post_io) {
+                                                      SharedSlots& slots, uint64_t tenant, const PostIo& post_io) {
   std::shared_ptr<BlobUpload> upload(new BlobUpload);
   // Runs on the I/O thread if the upload still exists.
   const auto tell = [self = upload->self_, post_io](const std::function<void(BlobUpload&)>& news) {
@@ -25,13 +25,13 @@ Result<std::shared_ptr<BlobUpload>> BlobUpload::start(const hub::Store& store, s
       if (*self != nullptr) news(**self);
     });
   };
-  upload->place_ = places.take(tenant, [tell] {
+  upload->slot_ = slots.take(tenant, [tell] {
     tell([](BlobUpload& leaving) {
       leaving.on_end(Error{ErrorCode::kResourceExhausted, "the upload gave way to another client's", "uploads"});
     });
   });
-  if (upload->place_ == nullptr) {
-    return Error{ErrorCode::kResourceExhausted, fmt::format("{} uploads are under way already", places.n_taken()),
+  if (upload->slot_ == nullptr) {
+    return Error{ErrorCode::kResourceExhausted, fmt::format("{} uploads are under way already", slots.n_taken()),
                  "uploads"};
   }
   const auto task = [shared = upload->shared_, tell, store, sha256 = std::move(sha256),
@@ -84,7 +84,7 @@ Status BlobUpload::write_all(Shared& shared, const hub::Store& store, const std:
 void BlobUpload::on_end(Status status) {
   if (result_) return;
   result_ = std::move(status);
-  place_.reset();
+  slot_.reset();
   leave();
   if (on_room) on_room();
   if (on_end_) on_end_();

@@ -12,7 +12,7 @@
 #include "hub/new_blob.h"
 #include "realizar/result.h"
 #include "server/http/http.h"
-#include "server/http/shared_places.h"
+#include "server/http/shared_slots.h"
 #include "server/http/task_thread.h"
 
 namespace realizar::server {
@@ -22,10 +22,10 @@ class BlobUpload final : public BodySink {
   static constexpr uint32_t kMost = 8;  // at a time
   using PostIo = std::function<void(std::function<void()>)>;
 
-  // `post_io` runs a task on the I/O thread. Errors: ResourceExhausted if there is no place for the tenant, or the
+  // `post_io` runs a task on the I/O thread. Errors: ResourceExhausted if there is no slot for the tenant, or the
   // system cannot start a thread.
   static Result<std::shared_ptr<BlobUpload>> start(const hub::Store& store, std::string sha256, uint64_t n_bytes,
-                                                   SharedPlaces& places, uint64_t tenant, const PostIo& post_io);
+                                                   SharedSlots& slots, uint64_t tenant, const PostIo& post_io);
   // Ends the upload; a file that is not yet stored is removed.
   ~BlobUpload() override;
 
@@ -62,7 +62,7 @@ class BlobUpload final : public BodySink {
 
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::shared_ptr<BlobUpload*> self_ = std::make_shared<BlobUpload*>(this);  // null after it is destroyed; I/O thread
-  SharedPlaces::PlacePtr place_;
+  SharedSlots::SlotPtr slot_;
   std::optional<Status> result_;
   std::function<void()> on_end_;
   std::unique_ptr<TaskThread> thread_;

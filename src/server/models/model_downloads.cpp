@@ -62,14 +62,14 @@ Result<ModelPullPtr> ModelPulls::start(uint64_t tenant, const hub::ModelName& na
   const auto pull = std::make_shared<ModelPull>();
   pull->name = name;
   pull->source = source;
-  pull->place_ = places_->take(tenant, [leaving = std::weak_ptr(pull)] {
+  pull->slot_ = slots_->take(tenant, [leaving = std::weak_ptr(pull)] {
     const ModelPullPtr one = leaving.lock();
     if (one == nullptr) return;
     one->gave_way_ = true;
     one->cancel();
   });
-  if (pull->place_ == nullptr) {
-    return Error{ErrorCode::kResourceExhausted, fmt::format("{} downloads are under way already", places_->n_taken()),
+  if (pull->slot_ == nullptr) {
+    return Error{ErrorCode::kResourceExhausted, fmt::format("{} downloads are under way already", slots_->n_taken()),
                  "pulls"};
   }
   const auto task = [this, pull, on_stored = std::move(on_stored)](TaskThread::Listener&) { run(pull, on_stored); };
@@ -95,7 +95,7 @@ void ModelPulls::run(const ModelPullPtr& pull, const std::function<void(ModelSou
       on_stored(std::move(**model));
     }
     pull->result_ = model->ok() ? Status() : Status(pull->gave_way_ ? gave_way() : model->error());
-    pull->place_.reset();
+    pull->slot_.reset();
     signal_update();
   };
   // It must not get lost, however long memory is short.

@@ -15,7 +15,7 @@
 
 #include "hub/pull.h"
 #include "realizar/result.h"
-#include "server/http/shared_places.h"
+#include "server/http/shared_slots.h"
 #include "server/http/task_thread.h"
 #include "server/models/model_events.h"
 #include "server/models/model_store.h"
@@ -41,7 +41,7 @@ class ModelPull {
 
   std::atomic<bool> is_cancelled_{false};
   bool gave_way_ = false;         // to another tenant's download; I/O thread, as is the next
-  SharedPlaces::PlacePtr place_;  // until it has ended
+  SharedSlots::SlotPtr slot_;  // until it has ended
   std::mutex mutex_;
   std::deque<hub::PullProgress> steps_;
   std::optional<Status> result_;
@@ -61,7 +61,7 @@ class ModelPulls {
   ~ModelPulls();
 
   // Begins to download the model `source`, which gets the name `name`. `on_stored` is called with the model before
-  // listeners learn of it. Errors: ResourceExhausted if there is no place for the tenant.
+  // listeners learn of it. Errors: ResourceExhausted if there is no slot for the tenant.
   Result<ModelPullPtr> start(uint64_t tenant, const hub::ModelName& name, const hub::ModelName& source,
                              std::function<void(ModelSource)> on_stored);
 
@@ -74,7 +74,7 @@ class ModelPulls {
 
   const ModelStore& store_;
   std::function<void(std::function<void()>)> post_io_;
-  std::shared_ptr<SharedPlaces> places_ = SharedPlaces::create(kMost);
+  std::shared_ptr<SharedSlots> slots_ = SharedSlots::create(kMost);
   std::list<Running> running_;
 };
 

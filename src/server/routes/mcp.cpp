@@ -22,7 +22,7 @@ ApiError no_server(const std::string& name) {
 
 // A server's error is not the client's fault.
 ApiError mcp_error(const Error& error) {
-  if (error.subject == kForeignPlaces) return to_api_error(error);
+  if (error.subject == kForeignSlots) return to_api_error(error);
   const bool is_late = error.subject == mcp::kTimeout;
   return {is_late ? 504 : 502, error.message, "", is_late ? "mcp_timeout" : "mcp_error"};
 }
@@ -75,7 +75,7 @@ Task<Status> get_mcp_tools(Call& call) {
     RZ_TRY(const mcp::ToolList list, server->list_tools(&cancelled));
     return tools_body(list);
   };
-  Task<Status> answering = answer_by(call, std::move(work), call.context.mcp->places(), mcp_error);
+  Task<Status> answering = answer_by(call, std::move(work), call.context.mcp->slots(), mcp_error);
   co_return co_await answering;
 }
 
@@ -95,7 +95,7 @@ Task<Status> post_mcp_call(Call& call) {
     RZ_TRY(const mcp::ToolResult result, server->call_tool(asked.tool, asked.arguments, &cancelled));
     return Json{{"text", result.text}, {"is_error", result.is_error}};
   };
-  Task<Status> answering = answer_by(call, std::move(work), call.context.mcp->places(), mcp_error);
+  Task<Status> answering = answer_by(call, std::move(work), call.context.mcp->slots(), mcp_error);
   co_return co_await answering;
 }
 

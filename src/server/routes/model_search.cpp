@@ -46,7 +46,7 @@ hub::HubSettings quick_settings(const ModelStore& store) {
 }
 
 ApiError hub_error(const Error& error) {
-  if (error.subject == kForeignPlaces || !hub::may_pass(error)) return to_api_error(error);
+  if (error.subject == kForeignSlots || !hub::may_pass(error)) return to_api_error(error);
   return {502, error.message, "", ""};
 }
 
