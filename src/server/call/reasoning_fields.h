@@ -3,7 +3,7 @@
 
 #include "api/reasoning_plan.h"
 #include "server/http/field_table.h"
-#include "server/models/request_defaults.h"
+#include "server/models/model_serving.h"
 
 namespace realizar::server {
 

@@ -40,7 +40,7 @@ class ModelPull {
   bool add_step(const hub::PullProgress& step);
 
   std::atomic<bool> is_cancelled_{false};
-  bool gave_way_ = false;         // to another tenant's download; I/O thread, as is the next
+  bool gave_way_ = false;      // to another tenant's download; I/O thread, as is the next
   SharedSlots::SlotPtr slot_;  // until it has ended
   std::mutex mutex_;
   std::deque<hub::PullProgress> steps_;

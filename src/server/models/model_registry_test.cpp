@@ -139,7 +139,7 @@ TEST(ModelNames, AModelThatIsAloneHasEveryName) {
 
 TEST(ModelNames, WhereTheyAreStrictOnlyItsOwnCount) {
   RegistryOptions strict;
-  strict.strict_names = true;
+  strict.strict_model_names = true;
   const ModelRegistry models({{"tiny", "", {"small"}}}, strict);
   for (const char* name : {"", "tiny", "small"}) EXPECT_EQ(id_of(models.find(name)), "tiny");
   EXPECT_EQ(id_of(models.find("gpt-4o")), "none");
