@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "api/vocab.h"
+#include "api/text_assets.h"
 #include "formats/model_file.h"
 #include "support/sentencepiece_files.h"
 #include "text/tokenizer/tokenizer.h"

@@ -9,7 +9,7 @@
 #include <random>
 #include <sstream>
 
-#include "api/vocab.h"
+#include "api/text_assets.h"
 #include "base/try.h"
 #include "formats/model_file.h"
 #include "text/tokenizer/tokenizer.h"

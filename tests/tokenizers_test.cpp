@@ -8,7 +8,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "api/vocab.h"
+#include "api/text_assets.h"
 #include "formats/model_file.h"
 #include "text/tokenizer/byte_alphabet.h"
 #include "text/tokenizer/tokenizer.h"

@@ -47,7 +47,7 @@ class Table(Case):
             self.assertAlmostEqual(sum(float(row[3]) for row in mine), 100, delta=0.05 * (len(mine) + 1))
             self.assertAlmostEqual(int(n_tokens) / float(total_ms) * 1e3 / float(rate), 1, delta=0.005 / float(total_ms) + 0.05 / float(rate))
 
-    def test_rates_count_the_tokens_that_came_and_not_wrong_guesses(self):
+    def test_rates_count_the_tokens_that_came_and_not_rejected_drafts(self):
         result = realizar("run", "realizar-tiny", "-t", "1", "--temperature", "0", "--trace", PROMPT)
         [decode] = [total for total in TOTAL.findall(result.stderr.decode()) if total[0] == "decode"]
         self.assertEqual(int(decode[2]), 9)  # eight tokens after the first, and the one that ends the answer

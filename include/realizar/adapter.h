@@ -11,6 +11,8 @@ struct AdapterSource {
   std::string name;    // the name by which requests choose it
   std::string path;    // a GGUF file, or a PEFT folder with adapter_config.json
   float scale = 1.0f;  // factor for requests that set none
+
+  bool operator==(const AdapterSource&) const = default;
 };
 
 // A loaded adapter.

@@ -143,7 +143,7 @@ class TraceEvent:
 
 @dataclass(frozen=True)
 class TracePhase:
-    """n_tokens: results of the steps, read from prompts or generated; n_computed: including wrong guesses."""
+    """n_tokens: results of the steps, read from prompts or generated; n_computed: including rejected drafts."""
 
     n_steps: int
     n_tokens: int

@@ -1,9 +1,12 @@
-// A snapshot of a backend's numbers, for metrics: a model's memory there, and the work done for it.
+// Snapshots of numbers, for metrics and the page: a model's memory on a backend and the work done for it, and the
+// memory of this machine.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "realizar/options.h"
 
 namespace realizar {
 
@@ -27,5 +30,14 @@ struct BackendNumbers {
 };
 
 BackendNumbers numbers_of(const Backend& backend);
+
+// Memory where this machine can keep models.
+struct MemoryPlace {
+  std::string name;  // "cpu", or a GPU's
+  uint64_t free_bytes = 0, total_bytes = 0;
+};
+
+// The host's memory, where the system tells of it, and the GPUs' that models loaded with such options may use.
+std::vector<MemoryPlace> memory_places(const LoadOptions& options);
 
 }  // namespace realizar

@@ -1,6 +1,8 @@
-// The C interface: models and their text. Functions that compute are in c_generate.cpp.
-#include "api/c_request.h"
+// The C interface: downloads, models, their text and the recordings of traced steps. Functions that compute are in
+// c_generate.cpp.
+#include "api/c_support.h"
 #include "base/try.h"
+#include "realizar/models.h"
 #include "realizar/reasoning.h"
 
 #include <span>
@@ -42,10 +44,41 @@ rz_model_info to_c(const ModelInfo& info) {
   return to;
 }
 
+PullOptions to_options(const rz_pull_options& given) {
+  const auto text = [](const char* from) { return from == nullptr ? std::string() : std::string(from); };
+  PullOptions options;
+  options.models_store = text(given.models_store);
+  options.file = text(given.file);
+  options.only_if_missing = given.only_if_missing != 0;
+  options.mirror = text(given.mirror);
+  options.token = text(given.token);
+  options.ca_file = text(given.ca_file);
+  if (given.on_progress != nullptr) {
+    options.progress = [on_progress = given.on_progress, user = given.on_progress_user](
+                           const std::string& file, uint64_t done_bytes, uint64_t total_bytes) {
+      return on_progress(file.c_str(), done_bytes, total_bytes, user) != 0;
+    };
+  }
+  return options;
+}
+
+rz_trace_phase to_c(const TracePhase& phase) {
+  return {phase.n_steps, phase.n_tokens, phase.total_ms, phase.n_computed};
+}
+
 }  // namespace
 
 const char* rz_version(void) {
   return version();
+}
+
+int64_t rz_pull(const char* name, const rz_pull_options* options, char* full_name, size_t capacity) {
+  return counted([&]() -> Result<int64_t> {
+    if (name == nullptr) return null_argument("name");
+    RZ_TRY(const rz_pull_options given, read_struct(options));
+    RZ_TRY(const std::string pulled, pull_model(name, to_options(given)));
+    return copy_text(pulled, full_name, capacity);
+  });
 }
 
 rz_model* rz_load(const char* name, const rz_load_options* options) {
@@ -155,4 +188,51 @@ int64_t rz_rank_prompt(const rz_model* model, const char* query, const char* doc
     RZ_TRY(const std::vector<TokenId> tokens, model->model.rank_prompt(query, document));
     return copy_ids(tokens, ids, capacity);
   });
+}
+
+int rz_set_trace(rz_model* model, int on) {
+  return static_cast<int>(exclusively(model, [&] { model->model.set_trace(on != 0); }));
+}
+
+int64_t rz_trace(const rz_model* model, void (*on_row)(const rz_trace_row* row, void* user), void* user) {
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (on_row == nullptr) return null_argument("on_row");
+    const std::vector<TraceRow> rows = model->model.trace().rows;
+    for (const TraceRow& row : rows) {
+      const rz_trace_row to{row.op.c_str(), row.decode ? 1 : 0, row.count, row.total_ms, row.bytes, row.flops};
+      on_row(&to, user);
+    }
+    return static_cast<int64_t>(rows.size());
+  });
+}
+
+int rz_get_trace_totals(const rz_model* model, rz_trace_totals* totals) {
+  return static_cast<int>(counted_with(model, "model", [&]() -> Status {
+    if (totals == nullptr) return null_argument("totals");
+    const Trace trace = model->model.trace();
+    const rz_trace_totals filled{sizeof filled, to_c(trace.prefill), to_c(trace.decode), to_c(trace.total())};
+    return write_struct(filled, totals);
+  }));
+}
+
+int64_t rz_trace_events(const rz_model* model, void (*on_event)(const rz_trace_event* event, void* user), void* user) {
+  return counted_with(model, "model", [&]() -> Result<int64_t> {
+    if (on_event == nullptr) return null_argument("on_event");
+    const std::vector<TraceEvent> events = model->model.trace_events();
+    for (const TraceEvent& event : events) {
+      const rz_trace_event to{event.name.c_str(), event.decode ? 1 : 0, event.layer,   event.start_us,
+                              event.duration_us,  event.step,           event.n_tokens};
+      on_event(&to, user);
+    }
+    return static_cast<int64_t>(events.size());
+  });
+}
+
+int64_t rz_trace_note(const rz_model* model, char* note, size_t capacity) {
+  return counted_with(model, "model",
+                      [&]() -> Result<int64_t> { return copy_text(model->model.trace_note(), note, capacity); });
+}
+
+int rz_clear_trace(rz_model* model) {
+  return static_cast<int>(counted_with(model, "model", [&] { model->model.clear_trace(); }));
 }

@@ -20,6 +20,13 @@ int append(const char* text, size_t n_bytes, void* user) {
   return 1;
 }
 
+template <class Struct>
+Struct sized() {
+  Struct made{};
+  made.struct_size = sizeof made;
+  return made;
+}
+
 class CApi : public testing::Test {
  protected:
   void SetUp() override { model_ = rz_load(kModel, nullptr); }
@@ -31,11 +38,15 @@ class CApi : public testing::Test {
     return ids;
   }
   rz_generate_options greedy() const {
-    rz_generate_options options;
-    options.struct_size = sizeof options;
+    auto options = sized<rz_generate_options>();
     EXPECT_EQ(rz_default_generate_options(model_, &options), 0);
     options.temperature = 0;
     return options;
+  }
+  // Generates the answer to the chat.
+  int64_t answer(const rz_generate_options& options, rz_text_callback on_text = nullptr, void* user = nullptr) const {
+    const auto ids = chat_ids();
+    return rz_generate(model_, ids.data(), ids.size(), &options, on_text, user);
   }
   rz_model* model_ = nullptr;
 };
@@ -43,9 +54,8 @@ class CApi : public testing::Test {
 TEST_F(CApi, AnswersAPrompt) {
   ASSERT_NE(model_, nullptr) << rz_last_error();
   std::string text;
-  const auto ids = chat_ids();
   const auto options = greedy();
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 9);
+  EXPECT_EQ(answer(options, append, &text), 9);
   EXPECT_EQ(text, "The capital of France is Paris.");
 }
 
@@ -70,37 +80,33 @@ TEST_F(CApi, BytesThatAreNoUtf8AreReplaced) {
 }
 
 TEST_F(CApi, StopStringsAndLimitsHold) {
-  const auto ids = chat_ids();
   auto options = greedy();
   const char* stop[] = {" is"};
   options.stop = stop;
   options.n_stop = 1;
   std::string text;
-  EXPECT_GT(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 0);
+  EXPECT_GT(answer(options, append, &text), 0);
   EXPECT_EQ(text, "The capital of France");
   options.n_stop = 0;
   options.max_tokens = 2;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 2);
+  EXPECT_EQ(answer(options), 2);
 }
 
 TEST_F(CApi, NoTokensAreAskedForByAFieldThatSaysSo) {
-  const auto ids = chat_ids();
   auto options = greedy();
-  rz_result result{};
-  result.struct_size = sizeof result;
+  auto result = sized<rz_result>();
   options.result = &result;
   options.has_max_tokens = 1;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0) << rz_last_error();
+  EXPECT_EQ(answer(options), 0) << rz_last_error();
   EXPECT_EQ(result.finish_reason, RZ_FINISH_LENGTH);
   options.struct_size = offsetof(rz_generate_options, has_max_tokens);
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "as it was before";
+  EXPECT_EQ(answer(options), 9) << "as it was before";
 }
 
 TEST_F(CApi, APromptOfTheWholeContextGivesOneToken) {
   auto options = greedy();
   options.ignore_eos = 1;
-  rz_result result{};
-  result.struct_size = sizeof result;
+  auto result = sized<rz_result>();
   options.result = &result;
   const std::vector<int32_t> ids(1024, 5);
   EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 1) << rz_last_error();
@@ -120,7 +126,6 @@ TEST_F(CApi, TokensGoThereAndBackInBuffersOfAnySize) {
 }
 
 TEST_F(CApi, CancelFromAnotherThreadEndsAGeneration) {
-  const auto ids = chat_ids();
   auto options = greedy();
   struct Cancelling {
     rz_model* model;
@@ -131,7 +136,7 @@ TEST_F(CApi, CancelFromAnotherThreadEndsAGeneration) {
     if (s->n_pieces++ == 0) std::thread([s] { rz_cancel(s->model); }).join();
     return 1;
   };
-  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, cancel_on_first, &state), 9);
+  EXPECT_LT(answer(options, cancel_on_first, &state), 9);
   EXPECT_EQ(state.n_pieces, 1);
 }
 
@@ -155,13 +160,12 @@ TEST_F(CApi, AGenerationTellsItsTokensAndHowItEnded) {
   };
   const auto ids = chat_ids();
   auto options = greedy();
-  rz_result result{};
-  result.struct_size = sizeof result;
+  auto result = sized<rz_result>();
   options.on_token = on_token;
   options.on_token_user = &seen;
   options.n_logprobs = 2;
   options.result = &result;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << rz_last_error();
+  EXPECT_EQ(answer(options), 9) << rz_last_error();
   EXPECT_EQ(seen.text, "The capital of France is Paris.");
   EXPECT_EQ(seen.ids.size(), 9u);
   EXPECT_EQ(result.finish_reason, RZ_FINISH_STOP);
@@ -174,12 +178,12 @@ TEST_F(CApi, AGenerationTellsItsTokensAndHowItEnded) {
   options.on_token = nullptr;
   options.stop_tokens = stop_tokens;
   options.n_stop_tokens = 1;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 3);
+  EXPECT_EQ(answer(options), 3);
   EXPECT_EQ(result.n_cached, ids.size() - 1);
   EXPECT_EQ(rz_clear_cache(model_, 1), 0);
   options.n_stop_tokens = 0;
   options.max_tokens = 1;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 1);
+  EXPECT_EQ(answer(options), 1);
   EXPECT_EQ(result.finish_reason, RZ_FINISH_LENGTH);
   EXPECT_EQ(result.n_cached, 0u);
 }
@@ -206,8 +210,7 @@ TEST_F(CApi, StructsOfEarlierVersionsKeepWorking) {
 }
 
 TEST_F(CApi, ABatchGivesWhatItsPromptsGiveAlone) {
-  rz_load_options load{};
-  load.struct_size = sizeof load;
+  auto load = sized<rz_load_options>();
   load.max_seqs = 2;
   load.n_ctx = 128;
   rz_model* model = rz_load(kModel, &load);
@@ -243,8 +246,7 @@ TEST_F(CApi, ABatchGivesWhatItsPromptsGiveAlone) {
 }
 
 TEST_F(CApi, GivesLogitsVectorsTracesAndWhatTheModelIs) {
-  rz_model_info info{};
-  info.struct_size = sizeof info;
+  auto info = sized<rz_model_info>();
   ASSERT_EQ(rz_get_info(model_, &info), 0) << rz_last_error();
   EXPECT_STREQ(info.path, kModel);
   EXPECT_EQ(info.n_vocab, 2048u);
@@ -280,7 +282,7 @@ TEST_F(CApi, ATraceHasEventsTotalsAndANote) {
   const auto ids = chat_ids();
   const auto options = greedy();
   ASSERT_EQ(rz_set_trace(model_, 1), 0);
-  ASSERT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9);
+  ASSERT_EQ(answer(options), 9);
   ASSERT_EQ(rz_set_trace(model_, 0), 0);
   rz_trace_totals totals{};
   EXPECT_LT(rz_get_trace_totals(model_, &totals), 0) << "struct_size is not set";
@@ -303,8 +305,7 @@ TEST_F(CApi, ATraceHasEventsTotalsAndANote) {
 }
 
 TEST_F(CApi, TellsTheConfigAndWhatEachDeviceHolds) {
-  rz_model_info info{};
-  info.struct_size = sizeof info;
+  auto info = sized<rz_model_info>();
   ASSERT_EQ(rz_get_info(model_, &info), 0);
   EXPECT_GT(info.norm_eps, 0);
   EXPECT_LT(info.norm_eps, 1e-3);
@@ -337,10 +338,9 @@ TEST_F(CApi, DrawsFromTheCallersLogitsWhatGenerationsDraw) {
     return static_cast<std::vector<int32_t>*>(user)->push_back(token->id), 1;
   };
   options.on_token_user = &expected;
-  ASSERT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 5) << rz_last_error();
+  ASSERT_EQ(answer(options), 5) << rz_last_error();
   const rz_parameter parameters[] = {{"temperature", 1.5}, {"top_k", 50}};
-  rz_sampler_options sampling{};
-  sampling.struct_size = sizeof sampling;
+  auto sampling = sized<rz_sampler_options>();
   sampling.n_vocab = static_cast<uint32_t>(rz_n_vocab(model_));
   sampling.parameters = parameters;
   sampling.n_parameters = 2;
@@ -410,30 +410,27 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
     a->n_vocab = rz_n_vocab(a->model);
     return 0;
   };
-  const auto ids = chat_ids();
   const auto options = greedy();
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, ask, &asked), 1) << rz_last_error();
+  EXPECT_EQ(answer(options, ask, &asked), 1) << rz_last_error();
   EXPECT_EQ(asked.refused, std::vector<int64_t>(10, -1));
   EXPECT_EQ(asked.codes, std::vector<int>(10, RZ_INVALID_ARGUMENT));
   EXPECT_GT(asked.n_tokens, 1);
   EXPECT_EQ(asked.n_vocab, 2048);
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "afterwards it is free";
+  EXPECT_EQ(answer(options), 9) << "afterwards it is free";
 }
 
 TEST_F(CApi, AChainOfItsOwnAndBreakersAreGiven) {
-  const auto ids = chat_ids();
   rz_generate_options options = greedy();
   options.temperature = 5;
   options.top_k = 1;
-  rz_sampler_chain chain{};
-  chain.struct_size = sizeof chain;
+  auto chain = sized<rz_sampler_chain>();
   chain.samplers = "top_k;temperature";
   options.chain = &chain;
   std::string text;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 9) << rz_last_error();
+  EXPECT_EQ(answer(options, append, &text), 9) << rz_last_error();
   EXPECT_EQ(text, "The capital of France is Paris.");
   const auto refused = [&] {
-    EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+    EXPECT_LT(answer(options), 0);
     EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
     return std::string(rz_last_error());
   };
@@ -447,7 +444,7 @@ TEST_F(CApi, AChainOfItsOwnAndBreakersAreGiven) {
   chain.n_dry_breakers = 1;
   options.top_k = 0;
   options.temperature = 0;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << rz_last_error();
+  EXPECT_EQ(answer(options), 9) << rz_last_error();
   breakers[0] = nullptr;
   EXPECT_EQ(refused(), "dry_breakers is null");
   chain.dry_breakers = nullptr;
@@ -457,18 +454,17 @@ TEST_F(CApi, AChainOfItsOwnAndBreakersAreGiven) {
 }
 
 TEST_F(CApi, ParametersAreGivenByName) {
-  const auto ids = chat_ids();
   rz_generate_options options = greedy();
   options.temperature = 5;
   rz_parameter parameters[] = {{"temperature", 0}, {"min_p", 0.1}};
   options.parameters = parameters;
   options.n_parameters = 2;
   std::string text;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 9) << rz_last_error();
+  EXPECT_EQ(answer(options, append, &text), 9) << rz_last_error();
   EXPECT_EQ(text, "The capital of France is Paris.");
   const auto refused = [&](rz_parameter parameter) {
     parameters[1] = parameter;
-    EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+    EXPECT_LT(answer(options), 0);
     EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
     return std::string(rz_last_error());
   };
@@ -476,11 +472,10 @@ TEST_F(CApi, ParametersAreGivenByName) {
   EXPECT_EQ(refused({"min_p", 2}), "min_p: expected 0 to 1, actual 2");
   EXPECT_EQ(refused({nullptr, 2}), "parameters.name is null");
   options.parameters = nullptr;
-  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+  EXPECT_LT(answer(options), 0);
 }
 
 TEST_F(CApi, TokensAreBiasedById) {
-  const auto ids = chat_ids();
   rz_generate_options options = greedy();
   const rz_logit_bias bias{7, 1000.0f};
   options.logit_bias = &bias;
@@ -492,20 +487,19 @@ TEST_F(CApi, TokensAreBiasedById) {
     return 1;
   };
   options.on_token_user = &tokens;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 3) << rz_last_error();
+  EXPECT_EQ(answer(options), 3) << rz_last_error();
   EXPECT_EQ(tokens, std::vector<int32_t>(3, 7));
   options.logit_bias = nullptr;
-  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+  EXPECT_LT(answer(options), 0);
   EXPECT_STREQ(rz_last_error(), "logit_bias is null");
 }
 
 // The error is reported before anything is computed.
 TEST_F(CApi, ANullPointerWithACountIsAnError) {
-  const auto ids = chat_ids();
   size_t n_pieces = 0;
   const auto count = [](const char*, size_t, void* user) { return static_cast<int>(++*static_cast<size_t*>(user)); };
   const auto expect_refused = [&](const rz_generate_options& options, const char* name) {
-    EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, count, &n_pieces), 0) << name;
+    EXPECT_LT(answer(options, count, &n_pieces), 0) << name;
     EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
     EXPECT_NE(std::string(rz_last_error()).find(name), std::string::npos) << rz_last_error();
   };
@@ -518,8 +512,7 @@ TEST_F(CApi, ANullPointerWithACountIsAnError) {
   expect_refused(no_stop_tokens, "stop_tokens is null");
   expect_refused(unset_result, "struct_size");
   EXPECT_EQ(n_pieces, 0u);
-  rz_load_options load{};
-  load.struct_size = sizeof load;
+  auto load = sized<rz_load_options>();
   load.n_devices = 1;
   EXPECT_EQ(rz_load(kModel, &load), nullptr);
   EXPECT_NE(std::string(rz_last_error()).find("devices is null"), std::string::npos) << rz_last_error();
@@ -533,8 +526,7 @@ TEST_F(CApi, NumbersThatNoModelCanHaveAreRefusedByName) {
     EXPECT_NE(std::string(rz_last_error()).find(name), std::string::npos) << rz_last_error();
     rz_free(model);
   };
-  rz_load_options load{};
-  load.struct_size = sizeof load;
+  auto load = sized<rz_load_options>();
   load.backend = "cpu";
   rz_load_options threads = load, drafts = load, ctx = load;
   threads.n_threads = UINT32_MAX;
@@ -571,12 +563,9 @@ TEST_F(CApi, CallsWithoutAModelKeepTheErrorOfLoading) {
   const std::string why = rz_last_error();
   EXPECT_NE(why.find("/no/such/model.gguf"), std::string::npos);
   const rz_message message{"user", "hi"};
-  rz_generate_options generate{};
-  generate.struct_size = sizeof generate;
-  rz_model_info info{};
-  info.struct_size = sizeof info;
-  rz_reasoning asked{};
-  asked.struct_size = sizeof asked;
+  auto generate = sized<rz_generate_options>();
+  auto info = sized<rz_model_info>();
+  auto asked = sized<rz_reasoning>();
   const int32_t id = 5;
   float number = 0;
   const std::vector<std::function<int64_t()>> calls = {
@@ -632,8 +621,7 @@ TEST_F(CApi, ErrorsAreToldAndNothingCrashes) {
   EXPECT_NE(std::string(rz_last_error()).find("/no/such/model.gguf"), std::string::npos);
   EXPECT_EQ(rz_load(nullptr, nullptr), nullptr);
   EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
-  rz_load_options options{};
-  options.struct_size = sizeof options;
+  auto options = sized<rz_load_options>();
   options.backend = "abacus";
   EXPECT_EQ(rz_load(kModel, &options), nullptr);
   EXPECT_NE(std::string(rz_last_error()).find("abacus"), std::string::npos);

@@ -1,12 +1,17 @@
-// The C interface: functions that compute.
+// The C interface: functions that compute, and sampling from the caller's own logits.
 #include <span>
 
 #include "api/adapter_source.h"
-#include "api/c_request.h"
+#include "api/c_support.h"
 #include "base/try.h"
+#include "realizar/sampler.h"
 
 using namespace realizar;
 using namespace realizar::c;
+
+struct rz_sampler {
+  TokenSampler sampler;
+};
 
 namespace {
 
@@ -26,7 +31,6 @@ void copy_sampling(const From& from, To& to) {
   to.seed = from.seed;
 }
 
-// Converts the options to the form of a session's requests.
 rz_request request_of(const rz_generate_options& options) {
   rz_request request{};
   request.parameters = options.parameters;
@@ -186,4 +190,39 @@ int rz_unload_lora(rz_model* model, const char* name) {
 
 int rz_clear_cache(rz_model* model, int wipe) {
   return static_cast<int>(exclusively(model, [&] { model->model.clear_cache(wipe != 0); }));
+}
+
+rz_sampler* rz_sampler_new(const rz_sampler_options* options) {
+  return made<rz_sampler>([&]() -> Result<rz_sampler*> {
+    if (options == nullptr) return null_argument("options");
+    RZ_TRY(const rz_sampler_options given, read_struct(options));
+    const LanguageModel* model = given.model != nullptr ? &given.model->model : nullptr;
+    SamplingParams params = model != nullptr ? model->default_sampling() : SamplingParams();
+    rz_request request{};
+    request.parameters = given.parameters;
+    request.n_parameters = given.n_parameters;
+    request.logit_bias = given.logit_bias;
+    request.n_logit_bias = given.n_logit_bias;
+    RZ_CHECK_OK(read_sampling(request, given.chain, model, params));
+    if (given.has_seed != 0) params.seed = given.seed;
+    RZ_TRY(TokenSampler sampler, TokenSampler::create(given.n_vocab, params));
+    return new rz_sampler{std::move(sampler)};
+  });
+}
+
+int64_t rz_sample(rz_sampler* sampler, const float* logits, size_t n_logits, const int32_t* history, size_t n_history) {
+  return counted_with(sampler, "sampler", [&]() -> Result<int64_t> {
+    if (logits == nullptr && n_logits > 0) return null_argument("logits");
+    if (history == nullptr && n_history > 0) return null_argument("history");
+    RZ_TRY(const TokenId id, sampler->sampler.sample(std::span(logits, n_logits), to_tokens(history, n_history)));
+    return int64_t{to_index(id)};
+  });
+}
+
+int rz_sampler_reset(rz_sampler* sampler) {
+  return static_cast<int>(counted_with(sampler, "sampler", [&] { sampler->sampler.reset(); }));
+}
+
+void rz_sampler_free(rz_sampler* sampler) {
+  delete sampler;
 }

@@ -1,7 +1,5 @@
 // The C interface: sessions.
-#include "api/c_session.h"
-
-#include "api/c_request.h"
+#include "api/c_support.h"
 #include "base/try.h"
 #include "realizar/constraint.h"
 #include "realizar/reasoning.h"

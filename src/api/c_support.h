@@ -7,18 +7,24 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "base/caught.h"
 #include "base/try.h"
 #include "realizar/engine.h"
 #include "realizar/realizar.h"
+#include "realizar/session.h"
 
 struct rz_model {
   realizar::LanguageModel model;
   std::atomic<bool> is_busy{false};  // a call that changes it is running, or it has a session
+};
+
+struct rz_session {
+  rz_model& model;
+  realizar::Session session;
 };
 
 namespace realizar::c {
@@ -107,5 +113,39 @@ int64_t copy_text(const std::string& from, char* to, size_t capacity);
 // Errors: InvalidArgument naming the field, for null pointers.
 Result<std::vector<std::string>> to_texts(const char* const* texts, size_t n, const char* field);
 std::vector<TokenId> to_tokens(const int32_t* ids, size_t n);
+
+// Zeroes and null pointers mean the defaults. Errors: InvalidArgument naming the field.
+Result<LoadOptions> to_load_options(const rz_load_options& given);
+
+// The contents of an rz_request.
+struct Asked {
+  Request request;
+  TextOptions text;
+};
+// `sampling`: the values of parameters that are not named. Schema and grammar are left to the caller. Errors:
+// InvalidArgument naming the field; those of LanguageModel::sequence_breakers.
+Result<Asked> read_request(const rz_request& given, const LanguageModel& model, const SamplingParams& sampling);
+
+// Parameters, biases and a chain. `model`: for breakers; may be null. Errors: as above.
+Status read_sampling(const rz_request& given, const rz_sampler_chain* chain, const LanguageModel* model,
+                     SamplingParams& sampling);
+
+// RZ_POOL_..., or 0. Errors: InvalidArgument; Unsupported if the model gives no vectors.
+Result<Pooling> read_pooling(int pooling, const LanguageModel& model);
+
+rz_result to_c_result(const TextGeneration& generation);
+// The result of a request that failed.
+rz_result to_c_result(const Error& error, size_t n_prompt);
+
+// A token in its C form; the result of `of` is valid until the next call.
+class TokenView {
+ public:
+  rz_token of(const TokenEvent& event, std::string_view text);
+
+ private:
+  std::vector<rz_logprob> top_;
+};
+
+Status check_prompt(const int32_t* ids, size_t n_ids);
 
 }  // namespace realizar::c

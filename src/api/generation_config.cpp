@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "api/vocab.h"
+#include "api/text_assets.h"
 #include "base/try.h"
 #include "formats/end_claims.h"
 #include "sampling/parameters.h"

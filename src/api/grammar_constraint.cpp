@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "api/forced_text.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar {
 namespace {
+
+// The length of the longest proper prefix of `text` that ends `written`.
+size_t n_begun(std::string_view written, std::string_view text) {
+  size_t n_bytes = text.empty() ? 0 : std::min(written.size(), text.size() - 1);
+  while (n_bytes > 0 && !written.ends_with(text.substr(0, n_bytes))) --n_bytes;
+  return n_bytes;
+}
 
 // Follows a grammar once it is bound; before that, waits for the text after which it starts.
 class GrammarConstraint final : public TokenConstraint {
@@ -40,15 +45,9 @@ class GrammarConstraint final : public TokenConstraint {
 
   Readiness prepare(int64_t& n_work) override {
     if (!is_bound_) return Readiness::kReady;
-    switch (matcher_.prepare(n_work)) {
-      case grammar::MaskProgress::kDone:
-        return Readiness::kReady;
-      case grammar::MaskProgress::kUnderWay:
-        return Readiness::kUnderWay;
-      case grammar::MaskProgress::kTooCostly:
-        break;
-    }
-    return Readiness::kTooCostly;
+    const grammar::MaskProgress progress = matcher_.prepare(n_work);
+    if (progress == grammar::MaskProgress::kDone) return Readiness::kReady;
+    return progress == grammar::MaskProgress::kUnderWay ? Readiness::kUnderWay : Readiness::kTooCostly;
   }
 
   void accept(TokenId id) override {
@@ -97,6 +96,22 @@ class GrammarConstraint final : public TokenConstraint {
 };
 
 }  // namespace
+
+void ForcedText::begin(const text::Tokenizer& tokenizer, std::string_view written, std::string_view text) {
+  n_accepted_ = 0;
+  if (const auto token = tokenizer.find(text)) {
+    tokens_ = {*token};
+    return;
+  }
+  text.remove_prefix(n_begun(written, text));
+  tokens_ = tokenizer.encode(text, {.add_special = false, .parse_special = true});
+}
+
+void ForcedText::allow(std::span<uint64_t> allowed) const {
+  std::ranges::fill(allowed, uint64_t{0});
+  const auto next = static_cast<size_t>(to_index(tokens_[n_accepted_]));
+  if (next / 64 < allowed.size()) allowed[next / 64] = uint64_t{1} << (next % 64);
+}
 
 std::shared_ptr<TokenConstraint> make_constraint(std::shared_ptr<grammar::MaskCache> grammar,
                                                  const text::Tokenizer& tokenizer, std::span<const TokenId> end_tokens,

@@ -6,7 +6,7 @@
 
 #include "api/grammar_cache.h"
 #include "api/obedient_model_rig.h"
-#include "api/reasoning_budget.h"
+#include "api/reasoning_plan.h"
 #include "text/output/formats/format.h"
 #include "text/tokenizer/byte_tokenizer_rig.h"
 

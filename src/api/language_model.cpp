@@ -7,7 +7,6 @@
 #include "api/language_model.h"
 #include "api/ranking.h"
 #include "api/text_builder.h"
-#include "backend/backend.h"
 #include "base/try.h"
 #include "engine/adapters.h"
 #include "engine/engine.h"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/chat_beginning.h"
+#include "api/found_model.h"
 #include "api/loaded_model.h"
 #include "backend/backend.h"
 #include "engine/op_table.h"

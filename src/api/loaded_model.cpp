@@ -13,7 +13,6 @@
 #include "api/memory_needs.h"
 #include "api/parity_check.h"
 #include "api/quantization_name.h"
-#include "api/rank_backend.h"
 #include "api/ranks.h"
 #include "backend/adapter_ops.h"
 #include "backend/cpu/cpu_backend.h"
@@ -203,6 +202,13 @@ Result<ContextBeside> n_ctx_beside(const ModelFile& file, const LoadOptions& opt
 }
 
 }  // namespace
+
+std::string long_context_warning(const ModelInfo& info) {
+  if (info.n_ctx <= info.n_ctx_longest) return "";
+  const char* const made = info.n_ctx_longest == info.n_ctx_train ? "was trained" : "is scaled";
+  return fmt::format("--ctx {}: the model {} for {} tokens; what it writes beyond them may make no sense", info.n_ctx,
+                     made, info.n_ctx_longest);
+}
 
 LoadedModel::LoadedModel(ModelFile model_file) : file(std::move(model_file)) {}
 LoadedModel::~LoadedModel() = default;

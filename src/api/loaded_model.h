@@ -43,6 +43,9 @@ struct ModelSource {
   const ModelConfig& config;
 };
 
+// A warning to show once a model is loaded with a longer context than it was trained for; empty: none.
+std::string long_context_warning(const ModelInfo& info);
+
 struct LoadedModel {
   explicit LoadedModel(ModelFile model_file);
   ~LoadedModel();

@@ -47,7 +47,6 @@ bool is_finite(std::span<const float> logits) {
   return std::all_of(logits.begin(), logits.end(), [](float x) { return std::isfinite(x); });
 }
 
-// Compares one position.
 void compare_row(std::span<const float> actual, std::span<const float> expected, double tie,
                  ParityDifference& difference) {
   ++difference.n_positions;

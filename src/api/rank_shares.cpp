@@ -1,7 +1,5 @@
 #include "api/rank_shares.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <utility>

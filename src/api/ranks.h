@@ -58,4 +58,11 @@ class Ranks {
   std::atomic<bool> is_shared_ = false;
 };
 
+// The backend on which one rank computes its share of a model. kAuto: the CPU. Errors: those of the chosen backend;
+// InvalidArgument if a host has fewer GPUs than ranks, and none is named for all of them.
+Result<std::unique_ptr<Backend>> make_rank_backend(const LoadOptions& options, Exchange& exchange,
+                                                   const RankNeeds& needs);
+// Whether every rank of this host has a GPU, assuming that all hosts are alike.
+bool have_gpus(const LoadOptions& options, const Exchange& exchange);
+
 }  // namespace realizar

@@ -225,7 +225,6 @@ class Session::Impl {
     n_wake_ups_.notify_one();
   }
 
-  // The loop of the session's thread.
   void read() {
     while (true) {
       const uint32_t n_seen = n_wake_ups_.load(std::memory_order_acquire);

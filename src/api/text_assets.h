@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "formats/chat_templates.h"
+#include "formats/metadata.h"
 #include "formats/model_file.h"
 #include "realizar/result.h"
 #include "text/tokenizer/tokenizer.h"
@@ -39,5 +41,14 @@ struct TextAssets {
 // Reads no weights: `path` is a path that ModelFile::open accepts, a folder with tokenizer.json, tokenizer.model or
 // rwkv_vocab_v20230424.txt, or one of these files. Errors: those of ModelFile::open, and the tokenizer's own.
 Result<TextAssets> open_text_assets(const std::filesystem::path& path);
+
+// The vocabulary in GGUF metadata (keys tokenizer.ggml.*). The result's views are valid as long as the file that
+// `metadata` belongs to. Ids of special tokens outside the vocabulary are left out. Errors: NotFound without
+// tokenizer.ggml.model or .tokens; FormatError for a key of the wrong type.
+Result<text::GgufVocab> read_gguf_vocab(const Metadata& metadata);
+
+// A sentence for each key of a special token that is left out for that reason, except end tokens
+// (formats/end_claims.h).
+std::vector<std::string> notes_of_special_ids(const Metadata& metadata, size_t n_tokens);
 
 }  // namespace realizar

@@ -62,22 +62,11 @@ bool TextBuilder::tell(const TextEvent& event) {
 }
 
 void TextBuilder::keep(const text::OutputEvent& event) {
-  switch (event.kind) {
-    case TextKind::kReasoning:
-      result_.reasoning += event.text;
-      return;
-    case TextKind::kContent:
-      result_.text += event.text;
-      return;
-    case TextKind::kToolCallBegin:
-      result_.calls.push_back({event.text, ""});
-      return;
-    case TextKind::kToolCallArguments:
-      if (!result_.calls.empty()) result_.calls.back().arguments_json += event.text;
-      return;
-    case TextKind::kToolCallEnd:
-      return;
-  }
+  if (event.kind == TextKind::kReasoning) result_.reasoning += event.text;
+  if (event.kind == TextKind::kContent) result_.text += event.text;
+  if (event.kind == TextKind::kToolCallBegin) result_.calls.push_back({event.text, ""});
+  const bool is_argument = event.kind == TextKind::kToolCallArguments && !result_.calls.empty();
+  if (is_argument) result_.calls.back().arguments_json += event.text;
 }
 
 }  // namespace realizar

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <vector>
 
 #include "api/text_assets.h"
 #include "formats/model_file.h"

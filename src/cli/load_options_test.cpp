@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "api/c_request.h"
+#include "api/c_support.h"
 #include "cli/options.h"
 #include "cli/parse.h"
 

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "api/long_context.h"
+#include "api/loaded_model.h"
 #include "base/byte_order_mark.h"
 #include "base/files.h"
 #include "base/try.h"

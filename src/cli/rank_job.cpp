@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "api/rank_backend.h"
+#include "api/ranks.h"
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/output.h"

@@ -39,10 +39,10 @@ std::string row_text(const TraceRow& row, double phase_ms) {
 
 // Rates count the useful tokens.
 std::string total_text(const char* name, const TracePhase& phase) {
-  const std::string guesses =
+  const std::string computed =
       phase.n_computed > phase.n_tokens ? fmt::format("; {} tokens were computed", phase.n_computed) : "";
   return fmt::format("{:<8} {:<15} {:>10.2f} {:>6.1f}%   {} tokens in {} steps, {:.1f} tok/s{}\n", name, "total",
-                     phase.total_ms, 100.0, phase.n_tokens, phase.n_steps, tokens_per_s(phase), guesses);
+                     phase.total_ms, 100.0, phase.n_tokens, phase.n_steps, tokens_per_s(phase), computed);
 }
 
 std::string phase_text(const Trace& trace, bool decode) {

@@ -141,16 +141,11 @@ class Server {
  public:
   Server(const ServerOptions& options, ServerParts parts)
       : options_(options),
-        keys_(std::move(parts.keys)),
-        origins_({options.http.host, options.allowed_hosts, options.cors_origins, !keys_.is_empty(), host_name()}),
-        log_(std::move(parts.log)),
+        parts_(std::move(parts)),
+        origins_(
+            {options.http.host, options.allowed_hosts, options.cors_origins, !parts_.keys.is_empty(), host_name()}),
         responses_({options.stored_responses_bytes, options.stored_responses_bytes / 4}),
-        background_(options.stored_responses_bytes / 2, options.stored_responses_bytes / 8),
-        prefixes_(std::move(parts.prefixes)),
-        slots_(std::move(parts.slots)),
-        traces_(std::move(parts.traces)),
-        shared_(std::move(parts.shared)),
-        kv_events_(std::move(parts.kv_events)) {}
+        background_(options.stored_responses_bytes / 2, options.stored_responses_bytes / 8) {}
 
   Status run(ServerLog& server_log);
 
@@ -173,21 +168,15 @@ class Server {
   std::string url() const;
 
   const ServerOptions& options_;
-  KeyStore keys_;
+  ServerParts parts_;
   OriginPolicy origins_;
-  AccessLog log_;
   ServerMetrics metrics_;
   ResponseStore responses_;
   BackgroundRecords background_;
-  std::unique_ptr<PrefixKeeper> prefixes_;
-  std::unique_ptr<SlotFolder> slots_;
-  std::unique_ptr<TraceExporter> traces_;
   MemoryReturn memory_return_;
   std::unique_ptr<HttpServer> http_;
-  std::unique_ptr<SharedPrefixes> shared_;
   std::unique_ptr<ModelRegistry> models_;
   std::unique_ptr<ServerContext> context_;
-  std::unique_ptr<KvPublisher> kv_events_;
   Clock::time_point last_asked_ = Clock::now();
   Clock::time_point drain_ends_;
   bool is_cut_off_ = false;
@@ -199,25 +188,18 @@ Status Server::run(ServerLog& server_log) {
            return accept(std::move(request), reply);
          }));
   RegistryOptions registry;
-  registry.load = options_.load;
-  registry.max_queue = options_.max_queue;
-  registry.strict_names = options_.strict_model_names;
-  registry.memory_bytes = options_.memory_bytes;
+  static_cast<ModelServing&>(registry) = options_;
   registry.n_answer_bytes = [this] { return context_->answers.n_held_bytes(); };
-  registry.max_loaded = options_.max_loaded;
-  registry.autoload = options_.autoload;
-  registry.preload = options_.preload;
-  registry.adapt = options_.adapt;
-  registry.defaults = std::make_shared<const RequestDefaults>(options_.defaults);
   if (options_.sleep_idle_s > 0) registry.keep_alive = std::chrono::seconds(options_.sleep_idle_s);
-  registry.prefixes = prefixes_.get();
-  registry.hash_weights = slots_ != nullptr || shared_ != nullptr;
-  if (kv_events_ != nullptr) registry.watch = [this](ServedModel& model) { publish_blocks_of(model); };
+  registry.prefixes = parts_.prefixes.get();
+  registry.hash_weights = parts_.slots != nullptr || parts_.shared != nullptr;
+  if (parts_.kv_events != nullptr) registry.watch = [this](ServedModel& model) { publish_blocks_of(model); };
   registry.on_progress = [this] { http_->wake(); };
-  registry.post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
+  const auto post_io = [this](std::function<void()> task) { http_->post(std::move(task)); };
+  registry.post_io = post_io;
   models_ = std::make_unique<ModelRegistry>(options_.models, std::move(registry));
   context_ = std::make_unique<ServerContext>(
-      ServerContext{options_, *http_, *models_, metrics_, responses_, background_, &log_});
+      ServerContext{options_, *http_, *models_, metrics_, responses_, background_, &parts_.log});
   if (!options_.mcp_servers.empty()) {
     mcp::ClientOptions mcp = options_.mcp;
     mcp.on_log = [](const std::string& line) { spdlog::info("{}", line); };
@@ -225,22 +207,21 @@ Status Server::run(ServerLog& server_log) {
     context_->mcp = std::make_unique<McpProxy>(options_.mcp_servers, mcp);
   }
   if (options_.store != nullptr && options_.store->may_change) {
-    context_->pulls = std::make_unique<ModelPulls>(
-        *options_.store, [this](std::function<void()> task) { http_->post(std::move(task)); });
+    context_->pulls = std::make_unique<ModelPulls>(*options_.store, post_io);
     context_->downloads =
         std::make_unique<ModelDownloads>(*context_->pulls, context_->model_events, [this] { tell_listeners(); });
   }
-  context_->slot_folder = slots_.get();
-  context_->shared = shared_.get();
-  if (shared_ != nullptr) shared_->start([this](std::function<void()> task) { http_->post(std::move(task)); });
-  context_->traces = traces_.get();
+  context_->slot_folder = parts_.slots.get();
+  context_->shared = parts_.shared.get();
+  if (parts_.shared != nullptr) parts_.shared->start(post_io);
+  context_->traces = parts_.traces.get();
   models_->set_on_change([this](const ModelChange& change) {
     context_->model_events.add(change);
     tell_listeners();
   });
   http_->set_on_wake([this] { models_->dispatch(); });
   RZ_CHECK_OK(http_->on_stop_signal([this] { drain(); }));
-  RZ_CHECK_OK(http_->on_reopen_signal([this] { log_.reopen(); }));
+  RZ_CHECK_OK(http_->on_reopen_signal([this] { parts_.log.reopen(); }));
   keep_memory_reserve();
   http_->every(std::chrono::seconds(1), [this] {
     refill_memory_reserve();
@@ -252,14 +233,16 @@ Status Server::run(ServerLog& server_log) {
   });
   http_->every(MetricsHistory::kInterval, [this] { sample(); });
   server_log.write(fmt::format("realizar listens on {}, model {}", url(), options_.models.front().id));
-  if (kv_events_ != nullptr) {
-    spdlog::info("KV events of {} are published at {}{}{}", options_.models.front().id, kv_events_->address(),
-                 kv_events_->replay_address().empty() ? "" : ", and repeated at ", kv_events_->replay_address());
+  if (parts_.kv_events != nullptr) {
+    spdlog::info("KV events of {} are published at {}{}{}", options_.models.front().id, parts_.kv_events->address(),
+                 parts_.kv_events->replay_address().empty() ? "" : ", and repeated at ",
+                 parts_.kv_events->replay_address());
   }
-  for (const std::string& exposure : {keys_.exposure(), exposure_of(options_.http.tls_key, "the TLS key", true)}) {
+  for (const std::string& exposure :
+       {parts_.keys.exposure(), exposure_of(options_.http.tls_key, "the TLS key", true)}) {
     if (!exposure.empty()) spdlog::warn("{}", exposure);
   }
-  const bool nobody_manages = options_.clients_manage && !keys_.is_empty() && !keys_.has_admin();
+  const bool nobody_manages = options_.clients_manage && !parts_.keys.is_empty() && !parts_.keys.has_admin();
   if (nobody_manages) {
     spdlog::warn("no API key is an admin's, so that no client may change models, adapters or what is loaded");
   }
@@ -269,11 +252,11 @@ Status Server::run(ServerLog& server_log) {
   load_first_model();
   sample();
   http_->run();
-  if (shared_ != nullptr) shared_->stop();
+  if (parts_.shared != nullptr) parts_.shared->stop();
   context_->calls.clear();
   models_.reset();
-  kv_events_.reset();
-  if (status_.ok() && prefixes_ != nullptr) status_ = prefixes_->status();
+  parts_.kv_events.reset();
+  if (status_.ok() && parts_.prefixes != nullptr) status_ = parts_.prefixes->status();
   return status_;
 }
 
@@ -309,7 +292,7 @@ void Server::publish_blocks_of(ServedModel& model) {
   if (model.id != options_.models.front().id) return;
   engine::Prefixes& prefixes = model.loaded->engine->prefixes();
   model.block_events = prefixes.watch_blocks();
-  std::vector<KeyDigest> keys = keys_.digests();
+  std::vector<KeyDigest> keys = parts_.keys.digests();
   if (keys.empty()) keys.push_back({});
   KvPublisher::Source source{model.block_events, {}, {}};
   for (const KeyDigest& key : keys) source.roots.push_back(prefixes.blocks().root_hash(cache_salt_of(key, model)));
@@ -321,7 +304,7 @@ void Server::publish_blocks_of(ServedModel& model) {
       events->wish_again();
     });
   };
-  kv_events_->watch(std::move(source));
+  parts_.kv_events->watch(std::move(source));
 }
 
 Headers Server::common_headers(const Call& call) const {
@@ -407,7 +390,7 @@ std::optional<std::string> Server::accept(HttpRequest request, const std::shared
   const Status taken = caught([&] { take_or_refuse(call); });
   if (!taken.ok()) call.fail(taken.error());
   // Connections are cheap: all of an address share the room for bodies.
-  std::string sender = keys_.is_empty() ? call.request.client : call.client;
+  std::string sender = parts_.keys.is_empty() ? call.request.client : call.client;
   return call.awaits_body() ? std::optional(std::move(sender)) : std::nullopt;
 }
 
@@ -416,7 +399,7 @@ void Server::take_or_refuse(Call& call) {
   const auto given_id = request.header("x-request-id");
   call.id = is_plain_header(given_id) ? std::string(given_id) : random_id("req_");
   // Routes that probes and scrapers call again and again are not traced.
-  if (traces_ != nullptr && request.method == "POST") call.span = begin_span_of(request);
+  if (parts_.traces != nullptr && request.method == "POST") call.span = begin_span_of(request);
   call.headers = common_headers(call);
   call.is_of_local_page = origins_.is_local_page(request);
   RouteMatch match = find_route(request.method, request.path, options_.llama_answers);
@@ -454,14 +437,14 @@ std::optional<ApiError> Server::identify(Call& call) const {
   }
   const bool is_open = options_.open_metrics && std::string_view(call.route->path) == "/metrics";
   if (right == Right::kNone || is_open) return std::nullopt;
-  if (keys_.is_empty()) {
+  if (parts_.keys.is_empty()) {
     call.may_manage = options_.clients_manage && call.request.is_local && !call.is_of_local_page;
     if (right == Right::kOwner) return owners_alone();
     return right == Right::kKey || call.may_manage ? std::nullopt : std::optional(may_not_manage(call));
   }
-  auto key = keys_.find(call.request.header("authorization"));
+  auto key = parts_.keys.find(call.request.header("authorization"));
   for (const char* name : {"x-api-key", "api-key"}) {
-    if (!key) key = keys_.find_key(call.request.header(name));
+    if (!key) key = parts_.keys.find_key(call.request.header(name));
   }
   if (!key) {
     ApiError error{401, "the API key is missing or wrong", "", "invalid_api_key"};
@@ -470,24 +453,23 @@ std::optional<ApiError> Server::identify(Call& call) const {
   }
   call.key = *key;
   call.tenant = tenant_of(*key);
-  call.may_manage = keys_.is_admin(*key);
+  call.may_manage = parts_.keys.is_admin(*key);
   if (right == Right::kOwner) return owners_alone();
   if (right != Right::kManage || call.may_manage) return std::nullopt;
   return may_not_manage(call);
 }
 
-// The reason why a call is refused, if it is.
 std::optional<ApiError> Server::admit(Call& call) const {
   if (auto refusal = identify(call)) return refusal;
-  call.client =
-      keys_.is_empty() ? fmt::format("connection {}", call.request.connection_id) : fmt::format("key {}", call.tenant);
+  call.client = parts_.keys.is_empty() ? fmt::format("connection {}", call.request.connection_id)
+                                       : fmt::format("key {}", call.tenant);
   if (!call.is_post()) return std::nullopt;
   if (context_->draining) return ApiError{503, "the server is shutting down", "", "shutting_down"};
   const uint32_t most = options_.max_requests_per_key;
   if (most == 0 || context_->n_open_of(call.tenant) < most) return std::nullopt;
-  return ApiError{429,
-                  fmt::format("this {} has {} requests under way already", keys_.is_empty() ? "address" : "key", most),
-                  "", "rate_limit_exceeded"};
+  return ApiError{
+      429, fmt::format("this {} has {} requests under way already", parts_.keys.is_empty() ? "address" : "key", most),
+      "", "rate_limit_exceeded"};
 }
 
 void Server::sample() {
@@ -563,33 +545,27 @@ Status serve(const ServerOptions& given) {
                  options.http.max_connections);
     options.http.max_connections = most;
   }
-  KeyStore keys;
+  ServerParts parts;
   if (!options.api_keys_file.empty()) {
-    RZ_TRY(keys, KeyStore::read(options.api_keys_file));
+    RZ_TRY(parts.keys, KeyStore::read(options.api_keys_file));
   }
-  for (const std::string& key : options.api_keys) RZ_CHECK_OK(keys.add(key));
-  RZ_TRY(AccessLog log, AccessLog::open(options.access_log, options.log_prompts));
-  std::unique_ptr<PrefixKeeper> prefixes;
+  for (const std::string& key : options.api_keys) RZ_CHECK_OK(parts.keys.add(key));
+  RZ_TRY(parts.log, AccessLog::open(options.access_log, options.log_prompts));
   if (!options.cache_dir.empty()) {
-    RZ_TRY(prefixes, PrefixKeeper::open(options.cache_dir, options.cache_dir_bytes));
-    if (options.wipe_cache) RZ_CHECK_OK(prefixes->erase_all());
+    RZ_TRY(parts.prefixes, PrefixKeeper::open(options.cache_dir, options.cache_dir_bytes));
+    if (options.wipe_cache) RZ_CHECK_OK(parts.prefixes->erase_all());
   }
-  std::unique_ptr<SlotFolder> slots;
   if (!options.slot_save_path.empty()) {
-    RZ_TRY(slots, SlotFolder::open(options.slot_save_path, options.slot_save_bytes));
+    RZ_TRY(parts.slots, SlotFolder::open(options.slot_save_path, options.slot_save_bytes));
   }
-  RZ_TRY(auto shared, open_shared(options));
-  std::unique_ptr<TraceExporter> traces;
+  RZ_TRY(parts.shared, open_shared(options));
   if (!options.otlp_endpoint.empty()) {
-    RZ_TRY(traces, TraceExporter::open(options.otlp_endpoint, {version(), random_id(""), host_name()}));
+    RZ_TRY(parts.traces, TraceExporter::open(options.otlp_endpoint, {version(), random_id(""), host_name()}));
   }
-  std::unique_ptr<KvPublisher> kv_events;
   if (!options.kv_events.empty()) {
-    RZ_TRY(kv_events, KvPublisher::open({options.kv_events, options.kv_events_replay, options.kv_events_topic}));
+    RZ_TRY(parts.kv_events, KvPublisher::open({options.kv_events, options.kv_events_replay, options.kv_events_topic}));
   }
-  return Server(options, {std::move(keys), std::move(log), std::move(prefixes), std::move(slots), std::move(shared),
-                          std::move(traces), std::move(kv_events)})
-      .run(server_log);
+  return Server(options, std::move(parts)).run(server_log);
 }
 
 }  // namespace realizar::server

@@ -1,7 +1,6 @@
 #include "server/call/answer_room.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/fair_share.h"
 
@@ -11,13 +10,13 @@ AnswerRoom::Share::Share(AnswerRoom& room, uint64_t tenant, std::function<void()
     : room_(room),
       tenant_(tenant),
       give_way_(std::move(give_way)),
-      place_(room.shares_.insert(room.shares_.end(), this)) {}
+      position_(room.shares_.insert(room.shares_.end(), this)) {}
 
 AnswerRoom::Share::~Share() {
   room_.n_held_bytes_ -= n_bytes_;
   room_.n_freed_bytes_ += n_bytes_;
   if (is_leaving_) room_.n_leaving_bytes_ -= n_bytes_;
-  room_.shares_.erase(place_);
+  room_.shares_.erase(position_);
 }
 
 AnswerRoom::Grown AnswerRoom::Share::grow_to(uint64_t n_bytes) {

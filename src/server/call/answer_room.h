@@ -40,7 +40,7 @@ class AnswerRoom {
     std::function<void()> give_way_;
     uint64_t n_bytes_ = 0;     // beyond the uncounted ones
     bool is_leaving_ = false;  // it was asked to give way
-    std::list<Share*>::iterator place_;
+    std::list<Share*>::iterator position_;
   };
 
   AnswerRoom(uint64_t n_bytes, uint64_t n_bytes_of_one) : n_bytes_(n_bytes), n_bytes_of_one_(n_bytes_of_one) {}

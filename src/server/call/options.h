@@ -9,23 +9,16 @@
 #include <vector>
 
 #include "mcp/client.h"
-#include "realizar/engine.h"
 #include "server/http/http_server.h"
+#include "server/models/model_serving.h"
 #include "server/models/model_source.h"
 #include "server/models/model_store.h"
-#include "server/models/request_defaults.h"
-
-namespace realizar {
-struct LoadedModel;
-}
 
 namespace realizar::server {
 
-struct ServerOptions {
+struct ServerOptions : ModelServing {
   HttpOptions http;
-  std::vector<ModelSource> models;  // the first is loaded at the start
-  LoadOptions load;
-  uint32_t max_queue = 256;                   // waiting requests for each model
+  std::vector<ModelSource> models;            // the first is loaded at the start
   uint32_t max_requests_per_key = 0;          // running and waiting; 0: unlimited
   uint32_t max_prompt_tokens = 0;             // 0: the context
   uint32_t request_timeout_ms = 0;            // from arrival to the end; 0: none
@@ -35,14 +28,9 @@ struct ServerOptions {
                                               // ready
   uint64_t max_answer_bytes = 64ull << 20;    // of one request's whole answers, counted as in answer_room.h
   uint64_t max_answers_bytes = 256ull << 20;  // of all together, without the first 64 KB of each request
-  uint64_t memory_bytes = 0;                  // for all loaded models, and an eighth of it for answers; 0: unlimited
-  uint32_t max_loaded = 0;                    // models at the same time; 0: unlimited
-  bool autoload = true;               // requests load models; otherwise the first one is not loaded at the start either
-  bool preload = true;                // the first model is loaded at the start
-  uint32_t sleep_idle_s = 0;          // an unused model is unloaded after this time; 0: never
-  bool strict_model_names = false;    // a model that is the only one only answers to its own names
-  std::string api_keys_file;          // one key per line
-  std::vector<std::string> api_keys;  // in addition to the file's; if there are none at all, no key is required
+  uint32_t sleep_idle_s = 0;                  // an unused model is unloaded after this time; 0: never
+  std::string api_keys_file;                  // one key per line
+  std::vector<std::string> api_keys;          // in addition to the file's; if there are none at all, no key is required
   // If no key is required, clients on the server's own machine may change it for others.
   bool clients_manage = false;
   std::vector<std::string> cors_origins;
@@ -72,11 +60,9 @@ struct ServerOptions {
   bool llama_answers = false;  // where llama-server's answers differ from OpenAI's API, uses llama-server's
   // Finds a model that the owner names, which is served from then on; null: only those of the start.
   std::function<Result<ModelSource>(const std::string& given)> find_model = {};
-  uint32_t exit_idle_s = 0;                        // the server ends after this time without a request; 0: never
-  std::function<void()> on_stop = {};              // called at the first signal to stop
-  std::function<Status(LoadedModel&)> adapt = {};  // applies the command line's changes to every loaded model
-  RequestDefaults defaults = {};
-  std::string otlp_endpoint;  // of a trace collector; "": none
+  uint32_t exit_idle_s = 0;            // the server ends after this time without a request; 0: never
+  std::function<void()> on_stop = {};  // called at the first signal to stop
+  std::string otlp_endpoint;           // of a trace collector; "": none
   bool metrics = true;
   bool open_metrics = false;  // GET /metrics needs no key
   bool slots = true;          // GET /slots

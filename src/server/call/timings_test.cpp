@@ -26,7 +26,7 @@ TEST(Timings, HasNoRatesOfNothing) {
   EXPECT_EQ(none["prompt_per_second"], 0);
 }
 
-TEST(Timings, TellsGuessesWhereThereWereSome) {
+TEST(Timings, HasDraftsIfThereWereSome) {
   EXPECT_FALSE(timings_json({}).contains("draft_n"));
   const Json json = timings_json({.n_drafted = 7, .n_accepted = 4});
   EXPECT_EQ(json["draft_n"], 7);

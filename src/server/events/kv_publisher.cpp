@@ -14,7 +14,7 @@ namespace {
 constexpr int kRoundMs = 10;
 constexpr int kLingerMs = 1000;
 constexpr int kReconnectMaxMs = 5000;
-constexpr int kNewsLimit = 2000;          // messages queued for a subscriber; it loses further ones
+constexpr int kEventsLimit = 2000;        // messages queued for a subscriber; it loses further ones
 constexpr int kReplyLimit = 100;          // the same for replayed messages; the rest follow later
 constexpr int kRequestLimit = 100;        // queued requests
 constexpr int64_t kMaxHeardBytes = 1024;  // of a message from outside: a request, or a subscription to a topic
@@ -44,14 +44,14 @@ Status open_at(ZmqSocket& socket, const KvEndpoint& endpoint, const char* flag) 
 }  // namespace
 
 Result<std::unique_ptr<KvPublisher>> KvPublisher::open(const Options& options) {
-  RZ_TRY(const KvEndpoint news, read_kv_endpoint(options.endpoint, "--kv-events", false));
+  RZ_TRY(const KvEndpoint events, read_kv_endpoint(options.endpoint, "--kv-events", false));
   std::optional<KvEndpoint> replay;
   if (!options.replay_endpoint.empty()) {
     RZ_TRY(replay, read_kv_endpoint(options.replay_endpoint, "--kv-events-replay", true));
   }
   RZ_TRY(auto zmq, Zmq::open());
   std::unique_ptr<KvPublisher> publisher(new KvPublisher(options, std::move(zmq)));
-  RZ_CHECK_OK(publisher->open_sockets(news, replay));
+  RZ_CHECK_OK(publisher->open_sockets(events, replay));
   publisher->thread_ = std::thread([raw = publisher.get()] { raw->run(); });
   return publisher;
 }
@@ -61,12 +61,12 @@ KvPublisher::KvPublisher(Options options, std::unique_ptr<Zmq> zmq)
       zmq_(std::move(zmq)),
       history_(options_.replay_endpoint.empty() ? 0 : options_.max_kept_messages) {}
 
-Status KvPublisher::open_sockets(const KvEndpoint& news, const std::optional<KvEndpoint>& replay) {
-  RZ_TRY(news_, zmq_->make_socket(ZmqType::kPub));
-  news_->set(ZmqOption::kSendLimit, kNewsLimit);
-  news_->set(ZmqOption::kReconnectMaxMs, kReconnectMaxMs);
-  RZ_CHECK_OK(open_at(*news_, news, "--kv-events"));
-  address_ = news_->last_endpoint();
+Status KvPublisher::open_sockets(const KvEndpoint& events, const std::optional<KvEndpoint>& replay) {
+  RZ_TRY(events_, zmq_->make_socket(ZmqType::kPub));
+  events_->set(ZmqOption::kSendLimit, kEventsLimit);
+  events_->set(ZmqOption::kReconnectMaxMs, kReconnectMaxMs);
+  RZ_CHECK_OK(open_at(*events_, events, "--kv-events"));
+  address_ = events_->last_endpoint();
   if (!replay) return {};
   RZ_TRY(replay_, zmq_->make_socket(ZmqType::kRouter));
   replay_->set(ZmqOption::kSendLimit, kReplyLimit);
@@ -100,7 +100,7 @@ void KvPublisher::run() {
 
 void KvPublisher::do_round() {
   take_source();
-  publish_news();
+  publish_events();
   if (replay_ == nullptr) return;
   take_requests();
   send_replies();
@@ -117,7 +117,7 @@ void KvPublisher::take_source() {
   told_.emplace(source_->roots);
 }
 
-void KvPublisher::publish_news() {
+void KvPublisher::publish_events() {
   if (!source_) return;
   engine::BlockEvents& events = *source_->events;
   for (size_t n = 0; n < engine::BlockEvents::kCapacity; ++n) {
@@ -141,7 +141,7 @@ void KvPublisher::publish_batch() {
   while (!batch_.is_empty()) {
     std::string payload = batch_.take(seconds_now(), layout_);
     const std::string number = kv_number_bytes(history_.next());
-    news_->send({options_.topic, number, payload});
+    events_->send({options_.topic, number, payload});
     history_.add(std::move(payload));
   }
 }

@@ -61,12 +61,12 @@ class KvPublisher {
   };
 
   KvPublisher(Options options, std::unique_ptr<Zmq> zmq);
-  Status open_sockets(const KvEndpoint& news, const std::optional<KvEndpoint>& replay);
+  Status open_sockets(const KvEndpoint& events, const std::optional<KvEndpoint>& replay);
 
   void run();
   void do_round();
   void take_source();
-  void publish_news();
+  void publish_events();
   void publish_batch();
   void take_requests();
   void begin_anew();
@@ -75,7 +75,7 @@ class KvPublisher {
 
   const Options options_;
   const std::unique_ptr<Zmq> zmq_;
-  std::unique_ptr<ZmqSocket> news_, replay_;
+  std::unique_ptr<ZmqSocket> events_, replay_;
   std::string address_, replay_address_;
   KvHistory history_;
   std::deque<Reply> replies_;

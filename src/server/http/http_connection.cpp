@@ -267,7 +267,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
   }
 
   // There is room for more of the body, or the rest of it is not wanted.
-  void on_sink_news() {
+  void on_sink_update() {
     wake_sleeper();
     if (state_ != State::kReading || exchange_ == nullptr || exchange_->body_sink == nullptr) return;
     if (const auto refusal = exchange_->body_sink->refusal()) refuse(refusal->status, refusal->message);
@@ -344,7 +344,7 @@ class Connection final : public ConnectionBase, public std::enable_shared_from_t
     if (value.is_wanted) value.sink = exchange_->body_sink;
     if (value.sink != nullptr) {
       value.sink->on_room = [weak = this->weak_from_this()] {
-        if (const auto self = weak.lock()) self->on_sink_news();
+        if (const auto self = weak.lock()) self->on_sink_update();
       };
     }
     if (!value.is_wanted && !is_open()) return false;

@@ -11,7 +11,6 @@
 
 #include "base/caught.h"
 #include "server/http/http.h"
-#include "server/http/http_head.h"
 
 namespace realizar::server {
 

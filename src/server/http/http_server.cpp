@@ -19,13 +19,12 @@
 #include <iterator>
 #include <list>
 #include <mutex>
-#include <optional>
 #include <thread>
 
 #include "base/caught.h"
 #include "base/try.h"
 #include "server/http/http_connection.h"
-#include "server/http/stop_signals.h"
+#include "server/http/process.h"
 #include "server/http/unix_socket.h"
 
 namespace realizar::server {
@@ -37,10 +36,6 @@ using boost::system::error_code;
 
 constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr auto kPause = std::chrono::milliseconds(50);  // after running out of memory or file descriptors
-
-std::shared_ptr<BodyRoom> room_for(const HttpOptions& options) {
-  return std::make_shared<BodyRoom>(options.max_bodies_bytes, options.max_body_bytes);
-}
 
 void report(const Status& status) {
   if (!status.ok()) spdlog::error("the server continues after: {}", status.error().message);
@@ -95,7 +90,12 @@ class AsioServer final : public HttpServer {
  public:
   AsioServer(const HttpOptions& options, TrustedProxies proxies, Handler handler)
       : context_(std::make_shared<ConnectionContext>(
-            ConnectionContext{options, std::move(handler), room_for(options), std::move(proxies), {}, {}})),
+            ConnectionContext{options,
+                              std::move(handler),
+                              std::make_shared<BodyRoom>(options.max_bodies_bytes, options.max_body_bytes),
+                              std::move(proxies),
+                              {},
+                              {}})),
         door_{tcp::acceptor(io_)},
         owner_door_{tcp::acceptor(io_), true},
         wake_fd_(io_, eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),

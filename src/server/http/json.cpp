@@ -40,6 +40,10 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+std::string sse(const Json& json) {
+  return "data: " + dump(json) + "\n\n";
+}
+
 double decimal(float value) {
   return std::isfinite(value) ? std::strtod(fmt::format("{}", value).c_str(), nullptr) : double{value};
 }
@@ -116,6 +120,14 @@ std::optional<int64_t> Fields::integer(const char* name, int64_t least, int64_t 
   if (const auto whole = whole_number(*any(name)); whole && *whole >= least && *whole <= most) return whole;
   fail(name, fmt::format("expected a whole number from {} to {}, actual {}", least, most, any(name)->dump()));
   return std::nullopt;
+}
+
+Result<std::string> required_text(const Json& object, const char* name, const char* expected) {
+  Fields fields(object);
+  auto text = fields.text(name);
+  if (!fields.status().ok()) return fields.status().error();
+  if (!text || text->empty()) return wrong(name, expected);
+  return *std::move(text);
 }
 
 std::optional<uint64_t> Fields::seed(const char* name) {

@@ -44,6 +44,9 @@ Error of_item(Error error, const std::string& field, size_t i);
 // One line; bytes that are not UTF-8 become U+FFFD.
 std::string dump(const Json& json);
 
+// A server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html): "data: {...}\n\n".
+std::string sse(const Json& json);
+
 // Whether it is "".
 bool is_empty_text(const Json& json);
 // Whether it is -1, and not the largest 64-bit number.
@@ -88,5 +91,8 @@ class Fields {
   std::string prefix_;
   Status status_;
 };
+
+// The text in an object's field. Errors: InvalidArgument naming the field, with `expected` if it is missing or empty.
+Result<std::string> required_text(const Json& object, const char* name, const char* expected);
 
 }  // namespace realizar::server

@@ -15,10 +15,6 @@ constexpr size_t kMaxValues = 200'000;
 // comparisons allowed. A single object may have 10,000 members.
 constexpr uint64_t kMaxComparisons = 50'000'000;
 
-Error not_json(size_t position, size_t n_bytes) {
-  return invalid_argument(fmt::format("the body is not JSON, at byte {} of {}", position, n_bytes));
-}
-
 // The common part of both readers of a text: the first error, and numbers.
 class Reader : public nlohmann::json_sax<Json> {
  public:
@@ -30,8 +26,9 @@ class Reader : public nlohmann::json_sax<Json> {
   bool binary(binary_t&) override { return false; }  // JSON has none
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
     constexpr int kOutOfRange = 406;
-    return fail(error.id == kOutOfRange ? invalid_argument(std::string("the body cannot be read: ") + error.what())
-                                        : not_json(position, n_bytes_));
+    return fail(invalid_argument(error.id == kOutOfRange
+                                     ? fmt::format("the body cannot be read: {}", error.what())
+                                     : fmt::format("the body is not JSON, at byte {} of {}", position, n_bytes_)));
   }
 
  protected:

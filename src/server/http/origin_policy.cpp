@@ -47,10 +47,6 @@ bool is_local_authority(std::string_view authority) {
 // Programs whose windows are web pages: desktop programs and editors. No page on the web has such an origin.
 constexpr std::string_view kProgramSchemes[] = {"app://", "file://", "tauri://", "vscode-file://", "vscode-webview://"};
 
-bool is_program(std::string_view origin) {
-  return std::ranges::any_of(kProgramSchemes, [&](std::string_view scheme) { return origin.starts_with(scheme); });
-}
-
 // "*", an origin, any origin of a scheme ("chrome-extension://*"), or a host with any port ("http://localhost:*").
 bool fits(std::string_view origin, std::string_view allowed) {
   if (allowed == "*" || allowed == origin) return true;
@@ -109,7 +105,7 @@ bool OriginPolicy::is_own_host(std::string_view host) const {
 }
 
 bool OriginPolicy::is_cors_origin(std::string_view origin) const {
-  return is_program(origin) ||
+  return std::ranges::any_of(kProgramSchemes, [&](std::string_view scheme) { return origin.starts_with(scheme); }) ||
          std::ranges::any_of(options_.cors_origins, [&](const std::string& allowed) { return fits(origin, allowed); });
 }
 

@@ -16,7 +16,6 @@ namespace {
 
 using FormKind = AnswerForm::Kind;
 
-// A field that can request a form, and the reader of its value.
 struct FormField {
   const char* name;
   Result<AnswerForm> (*read)(const Json& value, const std::string& where);

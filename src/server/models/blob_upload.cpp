@@ -20,9 +20,9 @@ Result<std::shared_ptr<BlobUpload>> BlobUpload::start(const hub::Store& store, s
                                                       SharedSlots& slots, uint64_t tenant, const PostIo& post_io) {
   std::shared_ptr<BlobUpload> upload(new BlobUpload);
   // Runs on the I/O thread if the upload still exists.
-  const auto tell = [self = upload->self_, post_io](const std::function<void(BlobUpload&)>& news) {
-    post_io([self, news] {
-      if (*self != nullptr) news(**self);
+  const auto tell = [self = upload->self_, post_io](const std::function<void(BlobUpload&)>& update) {
+    post_io([self, update] {
+      if (*self != nullptr) update(**self);
     });
   };
   upload->slot_ = slots.take(tenant, [tell] {
@@ -36,8 +36,8 @@ Result<std::shared_ptr<BlobUpload>> BlobUpload::start(const hub::Store& store, s
   }
   const auto task = [shared = upload->shared_, tell, store, sha256 = std::move(sha256),
                      n_bytes](TaskThread::Listener& listener) {
-    const auto tell_if_wanted = [&](const std::function<void(BlobUpload&)>& news) {
-      static_cast<void>(caught([&] { listener.tell([&] { tell(news); }); }));
+    const auto tell_if_wanted = [&](const std::function<void(BlobUpload&)>& update) {
+      static_cast<void>(caught([&] { listener.tell([&] { tell(update); }); }));
     };
     const auto on_taken = [&] {
       tell_if_wanted([](const BlobUpload& taking) {
@@ -70,7 +70,7 @@ Status BlobUpload::write_all(Shared& shared, const hub::Store& store, const std:
     std::string bytes;
     {
       std::unique_lock lock(shared.mutex);
-      shared.has_news.wait(lock, [&] { return !shared.waiting.empty() || shared.is_whole || shared.is_left; });
+      shared.changed.wait(lock, [&] { return !shared.waiting.empty() || shared.is_whole || shared.is_left; });
       if (shared.is_left) return Error{ErrorCode::kCancelled, "the client went away", ""};
       if (shared.waiting.empty()) break;
       bytes.swap(shared.waiting);

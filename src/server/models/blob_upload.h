@@ -41,7 +41,7 @@ class BlobUpload final : public BodySink {
   // State shared by the thread and the upload.
   struct Shared {
     std::mutex mutex;
-    std::condition_variable has_news;
+    std::condition_variable changed;
     std::string waiting;  // bytes to be written
     bool is_whole = false, is_left = false;
 
@@ -51,7 +51,7 @@ class BlobUpload final : public BodySink {
         const std::lock_guard lock(mutex);
         change();
       }
-      has_news.notify_one();
+      changed.notify_one();
     }
   };
   BlobUpload() = default;

@@ -14,7 +14,6 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "hub/gguf_choice.h"
-#include "hub/hash.h"
 #include "hub/new_blob.h"
 #include "server/http/json.h"
 #include "server/models/model_card.h"

@@ -24,4 +24,10 @@ std::optional<std::vector<TokenId>> infill_prompt(const text::Tokenizer& tokeniz
                                                   std::string_view after, std::span<const InfillFile> files = {},
                                                   std::string_view begun = {});
 
+// Likewise for a gap that may have no end: without one, the beginning is continued.
+inline std::optional<std::vector<TokenId>> gap_prompt(const text::Tokenizer& tokenizer, std::string_view before,
+                                                      std::string_view after) {
+  return after.empty() ? tokenizer.encode(before) : infill_prompt(tokenizer, before, after);
+}
+
 }  // namespace realizar::server

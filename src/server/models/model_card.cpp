@@ -4,7 +4,6 @@
 
 #include <nlohmann/json.hpp>
 #include <type_traits>
-#include <utility>
 #include <variant>
 
 #include "api/generation_config.h"

@@ -4,9 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "server/http/json.h"
-#include "server/http/sse.h"
-
 namespace realizar::server {
 
 Json shares_json(const FileShares& files) {

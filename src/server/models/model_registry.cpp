@@ -9,7 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include "api/long_context.h"
 #include "base/caught.h"
 #include "base/try.h"
 #include "engine/fair_share.h"
@@ -76,7 +75,7 @@ Result<ServedModelPtr> load_served_model(const ModelSource& source, const Regist
   model->id = source.id;
   model->loaded = std::move(loaded);
   if (options.adapt) RZ_CHECK_OK(options.adapt(*model->loaded));
-  model->defaults = options.defaults;
+  model->defaults = std::make_shared<const RequestDefaults>(options.defaults);
   model->texts = source.texts;
   if (options.prefixes != nullptr) {
     options.prefixes->restore(source.id, *model->loaded);
@@ -95,7 +94,7 @@ Result<ServedModelPtr> load_served_model(const ModelSource& source, const Regist
 }  // namespace
 
 ModelRegistry::ModelRegistry(std::vector<ModelSource> sources, RegistryOptions options)
-    : ModelList(options.strict_names, options.load.adapters.n_slots > 0),
+    : ModelList(options.strict_model_names, options.load.adapters.n_slots > 0),
       options_(std::move(options)),
       stopping_(std::make_shared<std::atomic<bool>>(false)) {
   for (ModelSource& source : sources) add_entry(std::move(source), entries_.end());
@@ -214,7 +213,7 @@ void ModelRegistry::put(ModelSource source) {
   unload_idle();
 }
 
-// Finds a place for one more waiting request, possibly another tenant's. Errors: ResourceExhausted.
+// Finds a slot for one more waiting request, possibly another tenant's. Errors: ResourceExhausted.
 Status ModelRegistry::make_place(const Entry& entry, uint64_t tenant) {
   const auto n_waiting = static_cast<uint64_t>(std::ranges::count(waiting_, &entry, &Waiting::entry));
   const uint64_t n_places = std::max<uint64_t>(options_.max_queue, 1);
@@ -377,11 +376,11 @@ uint64_t ModelRegistry::left_bytes(const Entry& wanted) {
 void ModelRegistry::on_loaded(Entry& entry, Result<ServedModelPtr> loaded, uint64_t n_needed_bytes) {
   entry.loader.reset();  // it has nothing left to do
   entry.failure.reset();
-  const bool is_news = n_needed_bytes > entry.n_needed_bytes;
+  const bool is_larger = n_needed_bytes > entry.n_needed_bytes;
   entry.n_needed_bytes = n_needed_bytes;
   const bool lacks_room = !loaded.ok() && loaded.error().subject == kMemorySubject;
   // Now that its size is known, more of the others may have to be evicted.
-  if (lacks_room && is_news && n_needed_bytes <= options_.memory_bytes) {
+  if (lacks_room && is_larger && n_needed_bytes <= options_.memory_bytes) {
     entry.state = State::kUnloaded;
     const Status again = must_wait_for_memory() ? Status() : begin_loading(entry);
     if (again.ok()) return;

@@ -12,26 +12,17 @@
 #include <string>
 #include <vector>
 
-#include "realizar/options.h"
 #include "realizar/result.h"
 #include "server/models/model_list.h"
-#include "server/models/request_defaults.h"
+#include "server/models/model_serving.h"
 
 namespace realizar::server {
 
 class PrefixKeeper;
 
-// How a server's models are loaded, and how long they stay.
-struct RegistryOptions {
-  LoadOptions load;
-  uint32_t max_queue = 256;                             // requests waiting for each model
-  bool strict_names = false;                            // a single model has no other names
-  uint64_t memory_bytes = 0;                            // for weights and caches of all models; 0: unlimited
-  std::function<uint64_t()> n_answer_bytes = {};        // that count towards the limit; null: none
-  uint32_t max_loaded = 0;                              // models loaded at once; 0: unlimited
+struct RegistryOptions : ModelServing {
+  std::function<uint64_t()> n_answer_bytes = {};        // that count towards memory_bytes; null: none
   std::optional<std::chrono::milliseconds> keep_alive;  // of every model when it is loaded
-  bool autoload = true;                                 // a request for a model that is not loaded loads it
-  bool preload = true;                                  // the server is ready only when a model is loaded
   PrefixKeeper* prefixes = nullptr;                     // over restarts; must outlive all models; null: none
   bool hash_weights = false;                            // even if no prefixes are kept
   uint32_t retry_ms = 5000;                             // the wait before a model that failed to load is tried again
@@ -40,11 +31,8 @@ struct RegistryOptions {
       LoadedModel::load;
   // The memory that a model will need. If unknown, the files' size counts, and loading reports the reason.
   std::function<Result<uint64_t>(const std::string&, const LoadOptions&)> needed_bytes = LoadedModel::needed_bytes;
-  // Called for every loaded model before it is used. Any thread.
-  std::function<Status(LoadedModel&)> adapt = {};
   // Called after kept prefixes were restored and before the engine's thread begins. Any thread.
   std::function<void(ServedModel&)> watch = {};
-  std::shared_ptr<const RequestDefaults> defaults = std::make_shared<RequestDefaults>();
   std::function<void()> on_progress;                   // a stream of some model has updates; any thread
   std::function<void(std::function<void()>)> post_io;  // runs a task on the I/O thread; any thread
 };
@@ -61,7 +49,7 @@ class ModelRegistry final : public ModelList {
 
   // Passes the model to `then`, which must not throw: at once if it is ready, otherwise when it has been loaded. `id`
   // as in find(). Errors: NotFound; ResourceExhausted if memory is needed and all models are busy, or if too many
-  // requests wait for the model, unless the tenant has a claim to the place of another waiting request; told_failure()
+  // requests wait for the model, unless the tenant has a claim to the slot of another waiting request; told_failure()
   // if it cannot be loaded, or failed a short while ago. Returns a ticket for forget().
   uint64_t acquire(const std::string& id, uint64_t tenant, Then then);
   // Cancels `then`, unless it was already called.

@@ -4,14 +4,12 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
 #include <future>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -47,6 +45,10 @@ class IoThread {
   std::deque<std::function<void()>> tasks_;
 };
 
+Result<std::unique_ptr<LoadedModel>> broken(const std::string& path, const LoadOptions&) {
+  return format_error(path + ": expected the magic GGUF, actual 0");
+}
+
 class Registry : public ::testing::Test {
  protected:
   using Load = std::function<Result<std::unique_ptr<LoadedModel>>(const std::string&, const LoadOptions&)>;
@@ -58,6 +60,25 @@ class Registry : public ::testing::Test {
     options.post_io = [this](std::function<void()> task) { io_.post(std::move(task)); };
     return options;
   }
+  // With small models; the loads are counted.
+  RegistryOptions small_options() {
+    RegistryOptions small = options([this](const std::string& path, const LoadOptions& load) {
+      ++n_loads_;
+      return LoadedModel::load(path, load);
+    });
+    small.load.n_ctx = 64;
+    small.load.batch.max_tokens = 64;
+    return small;
+  }
+  // Loads nothing until the test allows it, and fails then.
+  RegistryOptions slow_options(uint32_t max_queue) {
+    RegistryOptions slow = options([this](const std::string& path, const LoadOptions& load) {
+      may_load_.get_future().wait();
+      return broken(path, load);
+    });
+    slow.max_queue = max_queue;
+    return slow;
+  }
   // The final result of acquire.
   Result<ServedModelPtr> acquired(ModelRegistry& models, const std::string& id) {
     std::optional<Result<ServedModelPtr>> given;
@@ -68,6 +89,7 @@ class Registry : public ::testing::Test {
 
   IoThread io_;
   std::atomic<int> n_loads_{0};
+  std::promise<void> may_load_;
 };
 
 std::string id_of(const ModelRegistry::Entry* entry) {
@@ -117,7 +139,7 @@ TEST(ModelNames, AModelThatIsAloneHasEveryName) {
 
 TEST(ModelNames, WhereTheyAreStrictOnlyItsOwnCount) {
   RegistryOptions strict;
-  strict.strict_names = true;
+  strict.strict_model_names = true;
   const ModelRegistry models({{"tiny", "", {"small"}}}, strict);
   for (const char* name : {"", "tiny", "small"}) EXPECT_EQ(id_of(models.find(name)), "tiny");
   EXPECT_EQ(id_of(models.find("gpt-4o")), "none");
@@ -133,10 +155,6 @@ TEST(ModelNames, OfSeveralModelsAreFoundInAnyCaseAndWithATag) {
   for (const char* name : {"two", "two:latest", "Two", "b", "B:latest"})
     EXPECT_EQ(id_of(models.find(name)), "two:latest");
   for (const char* name : {"three", "two:7b", ":latest", "on", "latest"}) EXPECT_EQ(id_of(models.find(name)), "none");
-}
-
-Result<std::unique_ptr<LoadedModel>> broken(const std::string& path, const LoadOptions&) {
-  return format_error(path + ": expected the magic GGUF, actual 0");
 }
 
 size_t n_threads() {
@@ -242,13 +260,7 @@ TEST_F(Registry, EndsWithALoadThatHangs) {
 }
 
 TEST_F(Registry, WhoeverWaitsForALoadMayLeaveAndTooManyAreTurnedAway) {
-  std::promise<void> may_load;
-  auto settings = options([&](const std::string& path, const LoadOptions& load) {
-    may_load.get_future().wait();
-    return broken(path, load);
-  });
-  settings.max_queue = 2;
-  ModelRegistry models({{"slow", "slow.gguf"}}, settings);
+  ModelRegistry models({{"slow", "slow.gguf"}}, slow_options(2));
   int n_called = 0;
   bool left_is_called = false;
   const uint64_t leaving = models.acquire("slow", 0, [&](const auto&) { left_is_called = true; });
@@ -258,19 +270,13 @@ TEST_F(Registry, WhoeverWaitsForALoadMayLeaveAndTooManyAreTurnedAway) {
   EXPECT_EQ(refusal, ErrorCode::kResourceExhausted);
   models.forget(leaving);
   models.acquire("slow", 0, [&](const auto&) { ++n_called; });
-  may_load.set_value();
+  may_load_.set_value();
   io_.run_until([&] { return n_called == 2; });
   EXPECT_FALSE(left_is_called);
 }
 
 TEST_F(Registry, TenantsShareThePlacesWhereTheyWaitForALoad) {
-  std::promise<void> may_load;
-  auto settings = options([&](const std::string& path, const LoadOptions& load) {
-    may_load.get_future().wait();
-    return broken(path, load);
-  });
-  settings.max_queue = 4;
-  ModelRegistry models({{"slow", "slow.gguf"}}, settings);
+  ModelRegistry models({{"slow", "slow.gguf"}}, slow_options(4));
   std::vector<std::pair<uint64_t, ErrorCode>> told;  // by the number of the request, in order of arrival
   uint64_t n_requests = 0;
   const auto ask = [&](uint64_t tenant) {
@@ -281,7 +287,7 @@ TEST_F(Registry, TenantsShareThePlacesWhereTheyWaitForALoad) {
   using Told = std::vector<std::pair<uint64_t, ErrorCode>>;
   for (int i = 0; i < 4; ++i) ask(1);
   ask(1);
-  EXPECT_EQ(told, (Told{{4, ErrorCode::kResourceExhausted}})) << "it has its places";
+  EXPECT_EQ(told, (Told{{4, ErrorCode::kResourceExhausted}})) << "it has its slots";
   ask(2);
   ask(2);
   EXPECT_EQ(told, (Told{{4, ErrorCode::kResourceExhausted},
@@ -291,7 +297,7 @@ TEST_F(Registry, TenantsShareThePlacesWhereTheyWaitForALoad) {
   ask(2);
   EXPECT_EQ(told, (Told{{7, ErrorCode::kResourceExhausted}})) << "beyond its share";
   told.clear();
-  may_load.set_value();
+  may_load_.set_value();
   io_.run_until([&] { return told.size() == 4; });
   EXPECT_EQ(
       told,
@@ -300,12 +306,7 @@ TEST_F(Registry, TenantsShareThePlacesWhereTheyWaitForALoad) {
 }
 
 TEST_F(Registry, AModelThatNobodyUsesIsUnloadedWhenItsTimeIsOverAndComesBack) {
-  auto settings = options([&](const std::string& path, const LoadOptions& load) {
-    ++n_loads_;
-    return LoadedModel::load(path, load);
-  });
-  settings.load.backend = BackendChoice::kCpu;
-  ModelRegistry models({{"tiny", kServedModel}}, settings);
+  ModelRegistry models({{"tiny", kServedModel}}, small_options());
   const auto state = [&] { return models.find("tiny")->state; };
   using State = ModelRegistry::State;
   EXPECT_FALSE(models.has_been_ready());
@@ -384,13 +385,7 @@ TEST_F(Registry, AModelThatMadeRoomForAnotherIsWokenAsOneThatSleeps) {
 }
 
 TEST_F(Registry, AModelIsPutInThePlaceOfOneOfItsId) {
-  auto settings = options([&](const std::string& path, const LoadOptions& load) {
-    ++n_loads_;
-    return LoadedModel::load(path, load);
-  });
-  settings.load.n_ctx = 64;
-  settings.load.batch.max_tokens = 64;
-  ModelRegistry models({{"first", kServedModel, {"alias"}}, {"second", kServedModel}}, settings);
+  ModelRegistry models({{"first", kServedModel, {"alias"}}, {"second", kServedModel}}, small_options());
   const auto held = acquired(models, "first");
   ASSERT_TRUE(held.ok()) << held.error().message;
   models.put({"first", kServedModel});

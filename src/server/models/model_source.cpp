@@ -17,10 +17,6 @@ std::string_view without_tag(std::string_view name) {
   return has_tag ? name.substr(0, name.size() - kTag.size()) : name;
 }
 
-bool is_same_adapter(const AdapterSource& a, const AdapterSource& b) {
-  return a.name == b.name && a.path == b.path && a.scale == b.scale;
-}
-
 }  // namespace
 
 std::string adapted_name(const std::string& model, const std::string& adapter) {
@@ -46,8 +42,8 @@ bool is_same_model(const ModelSource& a, const ModelSource& b) {
   const StoredTexts& texts_a = a.texts == nullptr ? none : *a.texts;
   const StoredTexts& texts_b = b.texts == nullptr ? none : *b.texts;
   return a.id == b.id && a.path == b.path && a.beside.chat_template == b.beside.chat_template &&
-         a.beside.params == b.beside.params && texts_a == texts_b &&
-         std::ranges::equal(a.adapters, b.adapters, is_same_adapter) && a.default_adapter == b.default_adapter;
+         a.beside.params == b.beside.params && texts_a == texts_b && a.adapters == b.adapters &&
+         a.default_adapter == b.default_adapter;
 }
 
 void keep_adapters_of_flags(const ModelSource& old, ModelSource& source) {

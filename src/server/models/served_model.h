@@ -9,8 +9,8 @@
 
 #include "api/loaded_model.h"
 #include "engine/engine_thread.h"
+#include "server/models/model_serving.h"
 #include "server/models/model_source.h"
-#include "server/models/request_defaults.h"
 #include "text/output/output_format.h"
 
 namespace realizar::engine {

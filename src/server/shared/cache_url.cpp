@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 
 #include "base/ascii_case.h"
 #include "base/files.h"
@@ -24,14 +22,6 @@ constexpr uint32_t kMaxDb = 65535;
 // `part` never contains a password.
 Error wrong_cache_url(std::string_view part, std::string_view why) {
   return invalid_argument(fmt::format("--cache-url: {}: {}", realizar::shown(part), why), kUrlSubject);
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text, Number least, Number most) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number && number >= least && number <= most ? std::optional(number) : std::nullopt;
 }
 
 bool is_name_char(char c) {
@@ -67,8 +57,9 @@ Status read_authority(std::string_view text, CacheUrl& url) {
   }
   url.host = host;
   if (port.empty()) return {};
-  const auto number = number_in<uint16_t>(port.substr(1), 1, 65535);
-  if (!port.starts_with(':') || !number) return wrong_cache_url(port, "expected a colon and a port from 1 to 65535");
+  const auto number = number_of<uint16_t>(port.substr(1));
+  if (!port.starts_with(':') || number.value_or(0) == 0)
+    return wrong_cache_url(port, "expected a colon and a port from 1 to 65535");
   url.port = *number;
   return {};
 }
@@ -94,8 +85,9 @@ Result<CacheUrl> parse_cache_url(std::string_view text) {
   RZ_CHECK_OK(read_authority(text.substr(0, slash), url));
   const std::string_view db = slash == std::string_view::npos ? "" : text.substr(slash + 1);
   if (db.empty()) return url;
-  const auto number = number_in<uint32_t>(db, 0, kMaxDb);
-  if (!number) return wrong_cache_url(db, "expected the number of a database after the slash, as in redis://HOST/0");
+  const auto number = number_of<uint32_t>(db);
+  if (!number || *number > kMaxDb)
+    return wrong_cache_url(db, "expected the number of a database after the slash, as in redis://HOST/0");
   url.db = *number;
   return url;
 }

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "server/shared/recent_names.h"
-
 namespace realizar::server {
 namespace {
 

@@ -1,6 +1,5 @@
 #include "server/shared/redis_link.h"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 
 #include "base/caught.h"
 #include "base/printable.h"
-#include "base/try.h"
 
 namespace realizar::server {
 namespace {
@@ -55,14 +54,6 @@ void* make_number(const redisReadTask* task, long long number) {
   return made_reply(task, std::move(reply));
 }
 
-void* make_nil(const redisReadTask* task) {
-  return made_reply(task, RedisReply());
-}
-
-void free_reply(void* reply) {
-  delete static_cast<RedisReply*>(reply);
-}
-
 // Types of RESP3, which newer versions of hiredis also read, and which were not requested.
 template <class Functions>
 void refuse_resp3(Functions& functions) {
@@ -80,8 +71,8 @@ redisReplyObjectFunctions* reply_functions() {
       return n_items < 0 ? nullptr : make_list(task, static_cast<size_t>(n_items));
     };
     made.createInteger = make_number;
-    made.createNil = make_nil;
-    made.freeObject = free_reply;
+    made.createNil = [](const redisReadTask* task) -> void* { return made_reply(task, RedisReply()); };
+    made.freeObject = [](void* reply) { delete static_cast<RedisReply*>(reply); };
     refuse_resp3(made);
     return made;
   }();

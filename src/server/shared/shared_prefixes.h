@@ -31,7 +31,6 @@
 #include "server/models/served_model.h"
 #include "server/shared/cache_url.h"
 #include "server/shared/fetch_pace.h"
-#include "server/shared/recent_names.h"
 #include "server/shared/shared_counters.h"
 #include "server/shared/shared_threads.h"
 #include "server/shared/shared_transfer.h"

@@ -24,17 +24,10 @@ void SharedThreads::stop() {
   threads_.clear();
 }
 
-void SharedThreads::add_fetch(Step step) {
+void SharedThreads::add(std::deque<Step>& steps, Step step) {
   const std::lock_guard lock(mutex_);
   if (is_stopped_) return;
-  fetches_.push_back(std::move(step));
-  changed_.notify_all();
-}
-
-void SharedThreads::add_store(Step step) {
-  const std::lock_guard lock(mutex_);
-  if (is_stopped_) return;
-  stores_.push_back(std::move(step));
+  steps.push_back(std::move(step));
   changed_.notify_all();
 }
 

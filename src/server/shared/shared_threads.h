@@ -32,12 +32,13 @@ class SharedThreads {
   void stop();
 
   // Any thread. Dropped after stop().
-  void add_fetch(Step step);
-  void add_store(Step step);
+  void add_fetch(Step step) { add(fetches_, std::move(step)); }
+  void add_store(Step step) { add(stores_, std::move(step)); }
 
  private:
   static constexpr size_t kThreads = 2;
 
+  void add(std::deque<Step>& steps, Step step);
   void run(bool takes_stores);
   Step next_step(bool takes_stores);
 

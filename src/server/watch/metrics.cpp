@@ -12,7 +12,6 @@
 #include <iterator>
 #include <limits>
 #include <map>
-#include <utility>
 
 #include "api/loaded_model.h"
 #include "base/printable.h"
@@ -146,8 +145,8 @@ void add_engine_counters(Families& families, std::span<const ModelState> models)
       {"vllm:prompt_tokens_total", Counter, "Prompt tokens of requests that reached their first token.",
        read<&Counters::n_prompt_tokens>},
       {"vllm:generation_tokens_total", Counter, "Tokens generated.", read<&Counters::n_generated_tokens>},
-      {"vllm:spec_decode_num_draft_tokens_total", Counter, "Tokens guessed ahead.", read<&Counters::n_drafted>},
-      {"vllm:spec_decode_num_accepted_tokens_total", Counter, "Guessed tokens that were right.",
+      {"vllm:spec_decode_num_draft_tokens_total", Counter, "Tokens drafted.", read<&Counters::n_drafted>},
+      {"vllm:spec_decode_num_accepted_tokens_total", Counter, "Drafted tokens that were accepted.",
        read<&Counters::n_accepted>},
       {"vllm:prefix_cache_queries_total", Counter, "Prompt tokens looked up in the prefix cache.",
        read<&Counters::n_prefix_queried>},

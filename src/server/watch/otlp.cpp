@@ -117,7 +117,6 @@ Json request_span(const RequestTrace& trace) {
   return span;
 }
 
-// A part of the request's time, if known.
 struct Phase {
   const char* name;
   uint64_t from_ns, to_ns;

@@ -37,11 +37,6 @@ constexpr std::chrono::milliseconds kMostTimeToFlush = 2s, kMostTimeToCancel = 5
 
 enum class Taken { kYes, kLater, kNo };
 
-// The statuses after which the protocol has clients try again.
-bool is_passing(int status) {
-  return status == 429 || status == 502 || status == 503 || status == 504;
-}
-
 }  // namespace
 
 struct TraceExporter::State {
@@ -64,7 +59,7 @@ struct TraceExporter::State {
   std::atomic<uint64_t> n_sent{0}, n_lost{0};
   std::atomic<bool> cancelled{false};
   std::mutex mutex;  // guards the members below
-  std::condition_variable news, end;
+  std::condition_variable changed, end;
   std::deque<RequestTrace> waiting;
   bool is_ending = false, has_ended = false;
 };
@@ -89,8 +84,8 @@ std::vector<RequestTrace> TraceExporter::State::next_batch() {
   std::vector<RequestTrace> batch;
   batch.reserve(kMaxBatch);
   std::unique_lock lock(mutex);
-  news.wait(lock, [&] { return is_ending || !waiting.empty(); });
-  news.wait_for(lock, kBatchTime, [&] { return is_ending || waiting.size() >= kMaxBatch; });
+  changed.wait(lock, [&] { return is_ending || !waiting.empty(); });
+  changed.wait_for(lock, kBatchTime, [&] { return is_ending || waiting.size() >= kMaxBatch; });
   const auto last = waiting.begin() + static_cast<std::ptrdiff_t>(std::min(waiting.size(), kMaxBatch));
   std::move(waiting.begin(), last, std::back_inserter(batch));
   waiting.erase(waiting.begin(), last);
@@ -150,12 +145,13 @@ Taken TraceExporter::State::take_reply(const hub::HttpReply& reply, uint64_t n_b
   const bool is_redirect = status >= 300 && status < 400;
   tell(false, is_redirect ? fmt::format("it answers {}, a redirect: name the address that it leads to", status)
                           : fmt::format("it answers {} {}", status, refusal_message(reply.body)));
-  return is_passing(status) ? Taken::kLater : Taken::kNo;
+  // The statuses after which the protocol has clients try again.
+  return status == 429 || status == 502 || status == 503 || status == 504 ? Taken::kLater : Taken::kNo;
 }
 
 void TraceExporter::State::wait_for(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex);
-  news.wait_for(lock, time, [&] { return is_ending; });
+  changed.wait_for(lock, time, [&] { return is_ending; });
 }
 
 // Logs one line when errors begin, and one when they end.
@@ -201,7 +197,7 @@ TraceExporter::TraceExporter(std::shared_ptr<State> state) : state_(std::move(st
 TraceExporter::~TraceExporter() {
   std::unique_lock lock(state_->mutex);
   state_->is_ending = true;
-  state_->news.notify_all();
+  state_->changed.notify_all();
   const auto has_ended = [this] { return state_->has_ended; };
   if (state_->end.wait_for(lock, kMostTimeToFlush, has_ended)) return;
   state_->cancelled = true;
@@ -217,7 +213,7 @@ void TraceExporter::add(RequestTrace trace) {
       return;
     }
     state_->waiting.push_back(std::move(trace));
-    if (state_->waiting.size() == 1 || state_->waiting.size() >= kMaxBatch) state_->news.notify_all();
+    if (state_->waiting.size() == 1 || state_->waiting.size() >= kMaxBatch) state_->changed.notify_all();
   });
   if (!added.ok()) state_->n_lost += n;
 }

@@ -1,4 +1,4 @@
-#include "api/reasoning_budget.h"
+#include "api/reasoning_plan.h"
 
 #include <gtest/gtest.h>
 
