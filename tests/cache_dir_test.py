@@ -1,61 +1,29 @@
 #!/usr/bin/env python3
 """Cached prefixes that outlive a server (--cache-dir): who owns them, when they are trusted, and what is written.
 Usage: cache_dir_test.py REALIZAR."""
-import contextlib
-import http.client
-import json
 import pathlib
-import re
 import resource
 import shutil
-import signal
 import struct
 import subprocess
-import sys
-import tempfile
 import unittest
 
-from waiting import DEADLINE_S, ONE_THREAD, until
+from folders import key_file, temp_folder
+from prefix_server import LINE, PrefixServer
+from program import REALIZAR
+from waiting import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
-REALIZAR = ""
-PROMPT = "Once upon a time a little bird sat in a tree and sang of the sea, the wind and the hills. " * 4
 
 
-class Server:
+class Server(PrefixServer):
     def __init__(self, *args, **options):
-        self.process = subprocess.Popen([REALIZAR, "serve", "--port", "0", "--ctx", "512", "--max-seqs", "4", *ONE_THREAD, *map(str, args)],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
-        listens = next(found for line in self.process.stdout if (found := re.search(rb":(\d+), model", line)))
-        self.port = int(listens.group(1))
-        until(lambda: self.request("GET", "/readyz")[0] == 200, "the model")
-
-    def request(self, method, path, body=None, key=None):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)) as connection:
-            headers = {"Authorization": f"Bearer {key}"} if key else {}
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            reply = connection.getresponse()
-            return reply.status, reply.read()
+        super().__init__("--ctx", "512", *args, **options)
 
     def complete(self, key=None, **fields):
-        """Text, log-probabilities, and how many tokens of the prompt were cached."""
-        body = {"prompt": PROMPT, "max_tokens": 8, "temperature": 0, "logprobs": 1, **fields}
-        status, reply = self.request("POST", "/v1/completions", body, key)
-        assert status == 200, reply
-        reply = json.loads(reply)
-        choice = reply["choices"][0]
-        return (choice["text"], choice["logprobs"]["token_logprobs"]), reply["usage"]["prompt_tokens_details"]["cached_tokens"]
-
-    def stop(self):
-        """Exit code and standard error."""
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            _, stderr = self.process.communicate(timeout=DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-        return self.process.returncode, stderr.decode()
+        """The answer with its log-probabilities, and how many tokens of the prompt were cached."""
+        return super().complete(key, **{"prompt": LINE * 4, "max_tokens": 8, **fields})[:2]
 
 
 def value_offset(gguf, key):
@@ -77,15 +45,14 @@ class CacheDir(unittest.TestCase):
         self.assertEqual(list(self.folder.iterdir()), [foreign])
         self.assertEqual(foreign.read_text(), "no cache")
         self.assertEqual(server.complete()[1], 0)
-        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual(server.stop(), 0)
         self.assertEqual(len(list(self.folder.iterdir())), 2, "kept anew")
         alone = subprocess.run([REALIZAR, "serve", self.model, "--wipe-cache"], capture_output=True, text=True, timeout=DEADLINE_S)
         self.assertEqual(alone.returncode, 1)
         self.assertIn("--cache-dir", alone.stderr)
 
     def setUp(self):
-        self.root = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.root)
+        self.root = temp_folder(self)
         self.folder = self.root / "prefixes"
         self.model = self.root / "model.gguf"
         shutil.copyfile(MODEL, self.model)
@@ -101,13 +68,13 @@ class CacheDir(unittest.TestCase):
         server = self.serve(*args)
         answer, n_cached = server.complete(**fields)
         self.assertEqual(n_cached, 0)
-        self.assertEqual(server.stop(), (0, ""))
+        self.assertEqual((server.stop(), server.stderr), (0, ""))
         return answer
 
     def answer_of_a_new_server(self, *args, **fields):
         server = self.serve(*args)
         answer = server.complete(**fields)
-        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual(server.stop(), 0)
         return answer
 
     def edit_model(self, edit):
@@ -148,13 +115,11 @@ class CacheDir(unittest.TestCase):
         again, n_cached = server.complete()
         self.assertEqual((again, n_cached), (answer, 0))
         self.assertEqual(server.request("DELETE", "/cache")[0], 200)
-        self.assertEqual(server.stop(), (0, ""))
+        self.assertEqual((server.stop(), server.stderr), (0, ""))
         self.assertEqual(self.answer_of_a_new_server()[1], 0)
 
     def test_a_key_deletes_what_is_its_own(self):
-        keys = self.root / "keys"
-        keys.write_text("first\nsecond\n")
-        keys.chmod(0o600)
+        keys = key_file(self.root / "keys", "first\nsecond\n")
         server = self.serve("--api-keys", keys)
         for key in "first", "second":
             self.assertEqual(server.complete(key)[1], 0)
@@ -162,7 +127,7 @@ class CacheDir(unittest.TestCase):
         self.assertEqual(server.request("DELETE", "/cache", key="first")[0], 200)
         self.assertGreaterEqual(server.complete("second")[1], 64)
         self.assertEqual(server.complete("first")[1], 0)
-        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual(server.stop(), 0)
 
     def test_a_model_that_guesses_has_no_part_in_what_is_kept(self):
         expected = self.fill("--draft", self.model)
@@ -184,7 +149,7 @@ class CacheDir(unittest.TestCase):
         server = self.serve()
         server.complete()
         self.edit_model(self.overwrite_weights)
-        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual(server.stop(), 0)
         self.assert_not_believed()
 
     def test_prefixes_of_another_arithmetic_are_not_believed(self):
@@ -208,7 +173,7 @@ class CacheDir(unittest.TestCase):
             model = f"{model_id}={self.model}"
             server = self.serve(model=model)
             server.complete()
-            self.assertEqual(server.stop()[0], 0)
+            self.assertEqual(server.stop(), 0)
             server = self.serve(model=model)
             self.assertGreaterEqual(server.complete()[1], 64)
             server.stop()
@@ -230,13 +195,11 @@ class CacheDir(unittest.TestCase):
         server = self.serve(restore_signals=False,
                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
         server.complete()
-        code, stderr = server.stop()
-        self.assertNotEqual(code, 0)
-        self.assertIn(f"cannot write {file}: File too large", stderr)
+        self.assertNotEqual(server.stop(), 0)
+        self.assertIn(f"cannot write {file}: File too large", server.stderr)
         self.assertEqual(file.read_bytes(), before)
         self.assertEqual(list(self.folder.iterdir()), [file])
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

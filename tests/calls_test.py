@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tool calls over HTTP, for each chat template: a scripted model writes a text and calls in the format that `template
---explain` reports. Usage: calls_test.py REALIZAR [FOLDER], or calls_test.py --table REALIZAR [FOLDER], which prints
+--explain` reports. Usage: calls_test.py REALIZAR [FOLDER], or calls_test.py REALIZAR [FOLDER] --table, which prints
 docs/conformance.md's table. FOLDER: other chat templates, *.jinja."""
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import unittest
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from program import REALIZAR
 from scripted_model import write_scripted
 from served import Served
 
-REALIZAR = ""
 TEMPLATES = pathlib.Path(__file__).resolve().parent / "data/chat_templates/templates"
 Call = tuple[str, dict[str, Any]]
 
@@ -330,12 +330,10 @@ class Calls(unittest.TestCase):
     def check_template(self, template: pathlib.Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             session = Session(template, folder)
-            try:
+            with session.server:
                 for name, check_column in COLUMNS.items():
                     with self.subTest(check=name):
                         check_column(session)
-            finally:
-                self.assertEqual(session.server.stop(), 0)
 
 
 def cell(check_column: Callable[[Session], None], session: Session) -> str:
@@ -371,13 +369,10 @@ def add_tests(templates: Sequence[pathlib.Path]) -> None:
 
 
 def main() -> None:
-    global REALIZAR
-    is_table = "--table" in sys.argv
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    REALIZAR = words[0]
-    folder = pathlib.Path(words[1]) if len(words) > 1 else TEMPLATES
+    folder = pathlib.Path(words[0]) if words else TEMPLATES
     templates = sorted(folder.glob("*.jinja"))
-    if is_table:
+    if "--table" in sys.argv:
         print_table(templates)
         return
     add_tests(templates)

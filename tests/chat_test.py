@@ -8,11 +8,11 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
-import tempfile
 import unittest
 
+from folders import temp_folder
 from model_copies import write_thinker
+from program import REALIZAR
 from terminal import Terminal
 from waiting import DEADLINE_S, ONE_THREAD
 
@@ -20,17 +20,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 PROMPT = "What is the capital of France?"
 ANSWER = "The capital of France is Paris."
-REALIZAR = ""
 NO_LOCALE = {name: None for name in ["LANG", "LC_ALL", "LC_CTYPE"]}
 UP = "\x10"  # Ctrl-P, equivalent to the arrow
 
 
 class Case(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.env = {"XDG_STATE_HOME": folder.name, "HOME": folder.name, "NO_COLOR": "1"}
+        self.folder = temp_folder(self)
+        self.env = {"XDG_STATE_HOME": str(self.folder), "HOME": str(self.folder), "NO_COLOR": "1"}
         self.history = self.folder / "realizar/history"
 
     def chat(self, *args, env=None, **options):
@@ -526,5 +523,4 @@ class Interrupts(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = shutil.which(sys.argv.pop(1)) or sys.exit("chat_test.py: no such program")
     unittest.main()

@@ -5,13 +5,13 @@ import os
 import pathlib
 import re
 import resource
-import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import unittest
 
+from folders import temp_folder
+from program import REALIZAR
 from terminal import Terminal
 from waiting import DEADLINE_S
 
@@ -20,7 +20,6 @@ MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 PROMPT = "What is the capital of France?"
 # Printed when the bundled model answers because no other was named.
 NOTICE = "realizar: no model was named; realizar-tiny, a toy of 4.5 million parameters, answers\n"
-REALIZAR = ""
 
 
 def realizar(*args, stdin=None, **options):
@@ -608,9 +607,7 @@ class Numbers(Case):
 
 class Files(Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = str(temp_folder(self))
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -682,5 +679,4 @@ class Files(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = shutil.which(sys.argv.pop(1)) or sys.exit("cli_test.py: no such program")
     unittest.main()

@@ -12,17 +12,16 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
-import tempfile
 import unittest
 
+from folders import temp_folder
 from gguf_edit import contents, with_metadata
+from program import REALIZAR
 from waiting import DEADLINE_S, until, writes_into
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 PROSE = ROOT / "docs/guide.md"
-REALIZAR = ""
 MB = 1 << 20
 F32, I32, STRING = 0, 5, 8
 BLOCK_TYPES = [2, 8, 12, 20, 39]  # Q4_0, Q8_0, Q4_K, IQ4_NL, MXFP4
@@ -83,9 +82,7 @@ def folder_events(folder):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.at = pathlib.Path(folder.name)
+        self.at = temp_folder(self)
 
     def succeeds(self, *args, **options):
         result = realizar("convert", *args, **options)
@@ -540,5 +537,4 @@ class Faults(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

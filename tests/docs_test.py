@@ -25,6 +25,7 @@ import unittest
 
 import cli_test
 from docs_servers import Servers
+from program import REALIZAR
 from waiting import DEADLINE_S
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -36,7 +37,7 @@ FOREIGN_FLAGS = {"--stop-timeout", "--mpi", "--bind-to", "--mca", "--help", "--v
                  "--ctx-size", "--kv-unified", "--parallel", "--cors-origins", "--metrics", "--verbose", "--lora-scaled",
                  "--lora-init-without-apply", "--table", "--python", "--importance", "--llama-bench", "--realizar-args",
                  "--streams", "--vocab", "--json-schema"}
-REALIZAR = MAKE_MODEL = ""
+MAKE_MODEL = ""
 
 
 def text_of(page):
@@ -216,7 +217,6 @@ class Models(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = cli_test.REALIZAR = sys.argv.pop(1)
     if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
         MAKE_MODEL = sys.argv.pop(1)
     globals().update({case.__name__: case for case in map(page_case, filter(has_commands, PAGES))})

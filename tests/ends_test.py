@@ -6,16 +6,15 @@ import pathlib
 import shutil
 import struct
 import subprocess
-import sys
-import tempfile
 import unittest
 
+from folders import temp_folder
 from gguf_edit import STRING, with_metadata
+from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S
 
 TINY = pathlib.Path(__file__).resolve().parent.parent / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
-REALIZAR = ""
 U32, I32, F32 = 4, 5, 6
 PLAIN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 TOOLS = "TOOLS {% for t in tools %}{{ t.function.name }} {% endfor %}\n" + PLAIN
@@ -47,14 +46,10 @@ def answer(model, *args):
 class EndsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.root = pathlib.Path(tempfile.mkdtemp())
+        cls.root = temp_folder(cls)
         cls.original = cls.root / "original"
         done = realizar("convert", TINY, cls.original)
         assert done.returncode == 0, done.stderr
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.root)
 
     def folder(self, **files):
         """A copy of the model's folder. `files`: changes of the members of NAME.json."""
@@ -176,15 +171,12 @@ class EndsTest(unittest.TestCase):
 
     def test_a_server_renders_tools_by_their_template(self):
         file = self.file(("tokenizer.chat_template.tool_use", STRING, TOOLS.encode()))
-        server = Served(REALIZAR, str(file))
-        try:
+        with Served(REALIZAR, file) as server:
             for asked, is_marked in ((ASKED, False), (WITH_TOOLS, True)):
                 status, _, body = server.ask("POST", "/apply-template", asked, {})
                 self.assertEqual((status, json.loads(body)["prompt"].startswith("TOOLS get_weather")), (200, is_marked))
             status, _, body = server.ask("GET", "/props", None, {})
             self.assertEqual((status, json.loads(body)["chat_template_tool_use"]), (200, TOOLS))
-        finally:
-            self.assertEqual(server.stop(), 0)
 
     def test_a_processors_template_is_read(self):
         folder = self.folder(chat_template={"chat_template": PLAIN})
@@ -194,5 +186,4 @@ class EndsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

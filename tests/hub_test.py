@@ -11,7 +11,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
@@ -21,6 +20,7 @@ from gguf_edit import STRING, with_metadata
 from hub_server import Hub, sha256
 from lora_files import write_gguf_adapter
 from model_copies import copy_with_words
+from program import REALIZAR
 from terminal import Terminal
 from waiting import DEADLINE_S, until
 
@@ -29,7 +29,6 @@ TINY = (ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf").read_bytes()
 QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris.\n"
 BIG = random.Random(1).randbytes(24 << 20)  # six pieces of a download
 NAME = "hf:maker/model:Q8_0"
-REALIZAR = ""
 
 
 class Case(unittest.TestCase):
@@ -607,11 +606,9 @@ class Disks(Case):
         tree = [{"type": "file", "oid": "0" * 40, "size": 9, "path": "m-Q8_0.gguf",
                  "lfs": {"oid": sha256(TINY), "size": 1 << 49, "pointerSize": 134}}]
 
-        def fault(handler, stage, data):
-            if stage == "tree":
-                handler.reply(200, json.dumps(tree).encode())
-            return stage == "tree"
-        self.hub.fault = fault
+        @self.hub.at("tree")
+        def fault(handler, data):
+            handler.reply(200, json.dumps(tree).encode())
         self.fails(NAME, naming="too full: 563 TB are wanted")
         self.assertNotIn("resolve", self.hub.stages())
 
@@ -681,9 +678,8 @@ class Interruptions(Case):
         self.go = threading.Event()
         left = [n_bytes]
 
-        def fault(handler, stage, data):
-            if stage != "blob":
-                return False
+        @self.hub.at("blob")
+        def fault(handler, data):
             first, end, is_range = handler.wanted(data)
             with self.hub.lock:
                 now = min(left[0], end - first)
@@ -694,8 +690,6 @@ class Interruptions(Case):
             if first + now < end:
                 self.go.wait(DEADLINE_S)
                 handler.send_bytes(data, first + now, end)
-            return True
-        self.hub.fault = fault
         self.addCleanup(self.go.set)
 
     def begin(self):
@@ -764,5 +758,4 @@ class Interruptions(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

@@ -10,14 +10,15 @@ import socket
 import ssl
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 import unittest.mock
 import urllib.parse
 
+from folders import temp_folder
 from gguf_edit import with_metadata
 from mcp_servers import TOOLS, McpServers
+from program import REALIZAR
 from served import Served
 from terminal import Terminal
 from waiting import DEADLINE_S, ONE_THREAD, until
@@ -25,7 +26,6 @@ from waiting import DEADLINE_S, ONE_THREAD, until
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 WORD = "a \x1b[31mred\x1b[0m word"  # the argument of the tool echo
-REALIZAR = ""
 CONSENT = "[a]lways in this chat: "
 BAD_SERVERS = {
     "wrong_id": "no answer", "wrong_version": "it speaks revision", "redirect": "redirects are not followed",
@@ -46,10 +46,8 @@ def is_alive(pid):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.env = {"XDG_STATE_HOME": folder.name, "HOME": folder.name, "NO_COLOR": "1"}
+        self.folder = temp_folder(self)
+        self.env = {"XDG_STATE_HOME": str(self.folder), "HOME": str(self.folder), "NO_COLOR": "1"}
         self.servers = McpServers(self)
 
     def mcp(self, mode):
@@ -380,8 +378,7 @@ class Programs(Case):
         os.kill(child, signal.SIGKILL)
 
     def test_a_server_starts_it_at_once_and_ends_it(self):
-        served = Served(REALIZAR, *self.config("stubborn", str(self.folder / "pids")))
-        try:
+        with Served(REALIZAR, *self.config("stubborn", str(self.folder / "pids"))) as served:
             pids = self.pids()
             status, _, body = served.ask("GET", "/mcp/t/tools")
             self.assertEqual((status, [tool["name"] for tool in json.loads(body)["tools"]]), (200, ["environment", "die", "wait"]))
@@ -391,14 +388,9 @@ class Programs(Case):
             self.assert_ended(pids)
             status, _, body = served.ask("GET", "/mcp/t/tools")
             self.assertEqual(status, 502, "no request starts it again")
-        finally:
-            served.process.terminate()
-            with served.process as process:
-                told = served.log + process.stdout.read()
-        self.assertEqual(served.process.returncode, 0)
-        self.assertIn("the MCP server 't': ready \\x1b[31mred", told)
-        self.assertIn("the MCP server 't': the disk is full", told)
-        self.assertNotIn("\x1b", told)
+        self.assertIn("the MCP server 't': ready \\x1b[31mred", served.log)
+        self.assertIn("the MCP server 't': the disk is full", served.log)
+        self.assertNotIn("\x1b", served.log)
 
     def test_a_stubborn_one_ends_too(self):
         served = Served(REALIZAR, *self.config("stubborn", str(self.folder / "pids")))
@@ -644,5 +636,4 @@ class Proxy(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

@@ -14,10 +14,10 @@ import time
 import unittest
 import urllib.parse
 
+from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
 
-REALIZAR = ""
 PROMPT = "What is the capital of France?"
 CHAT = {"messages": [{"role": "user", "content": PROMPT}], "temperature": 0, "max_tokens": 12}
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -433,7 +433,4 @@ class Address(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

@@ -41,18 +41,14 @@ class History(Case):
 
     def test_totals_count_requests_and_refusals(self):
         before = self.history().json()["totals"]
-        with self.server.connect() as client:
-            client.send(post(CHAT))
-            self.assertEqual(client.reply().answer(), ANSWER)
+        self.assertEqual(self.server.exchange(post(CHAT)).answer(), ANSWER)
         self.server.get("/nothing")
         after = self.history().json()["totals"]
         self.assertEqual({name: after[name] - before[name] for name in ("requests", "refused", "failed")},
                          {"requests": 1, "refused": 1, "failed": 0})
 
     def test_a_later_sample_has_rates(self):
-        with self.server.connect() as client:
-            client.send(post(CHAT))
-            client.reply()
+        self.server.exchange(post(CHAT))
         self.server.until(lambda: any(self.history().json()["samples"]["generated_tokens_per_s"][1:]), "a rate above 0")
 
 
@@ -125,10 +121,8 @@ class Models(Case):
     def test_an_answer_that_was_cut_is_continued(self):
         whole = {**CHAT, "messages": [*CHAT["messages"], {"role": "assistant", "content": ANSWER[:14]}],
                  "continue_final_message": True}
-        with self.server.connect() as client:
-            client.send(post(whole))
-            self.assertEqual(ANSWER[:14] + client.reply().answer(), ANSWER)
+        self.assertEqual(ANSWER[:14] + self.server.exchange(post(whole)).answer(), ANSWER)
 
 
 if __name__ == "__main__":
-    server_rig.main(__doc__)
+    server_rig.main()

@@ -18,10 +18,10 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 from gguf_edit import with_metadata
+from program import REALIZAR
 from served import DIRECT
 from waiting import DEADLINE_S, ONE_THREAD, until
 
-REALIZAR = ""
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 SKIPPED = 77
@@ -237,7 +237,6 @@ class Served(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     if shutil.which("mpirun") is None or "Open MPI" not in subprocess.run(["mpirun", "--version"], capture_output=True,
                                                                           text=True, check=False).stdout:
         print("skipped: there is no mpirun of Open MPI (scripts/setup --mpi)")

@@ -266,13 +266,11 @@ class Overflow(unittest.TestCase):
             path.write_bytes(data)
             server = Server(model=path)
             for ids, status in (([[5], [6]], 200), ([[5], [6], [bad_token]], 500)):
-                with server.connect() as client:
-                    client.send(post({"input": ids}, "/v1/embeddings"))
-                    reply = client.reply()
+                reply = server.exchange(post({"input": ids}, "/v1/embeddings"))
                 self.assertEqual(reply.status, status)
             self.assertIn("input[2]: the model gave no finite", reply.json()["error"]["message"])
             self.assertEqual(server.stop()[0], 0)
 
 
 if __name__ == "__main__":
-    server_rig.main(__doc__)
+    server_rig.main()

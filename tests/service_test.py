@@ -10,12 +10,12 @@ import socket
 import socketserver
 import stat
 import subprocess
-import sys
-import tempfile
 import threading
 import unittest
 
+from folders import temp_folder
 from model_copies import copy_with_words
+from program import REALIZAR
 from served import Served
 from terminal import Terminal
 from waiting import DEADLINE_S, ONE_THREAD, until
@@ -24,7 +24,6 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 PROMPT = "What is the capital of France?"
 HERE = "the model is loaded in this process, and not in the running server"
-REALIZAR = ""
 
 
 def run(*args, text=None):
@@ -36,16 +35,14 @@ class Case(unittest.TestCase):
     """A runtime folder, a state folder and a store of its own."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = temp_folder(self)
         self.socket = self.folder / "run/realizar/service.sock"
         self.socket.parent.parent.mkdir()
         before = dict(os.environ)
         self.addCleanup(lambda: (os.environ.clear(), os.environ.update(before)))
         os.environ["XDG_RUNTIME_DIR"] = str(self.socket.parent.parent)
         for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "HOME"):
-            os.environ[name] = folder.name
+            os.environ[name] = str(self.folder)
 
     def serve(self, *args):
         server = Served(REALIZAR, *args)
@@ -344,5 +341,4 @@ class Create(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

@@ -12,10 +12,10 @@ import tempfile
 import unittest
 
 from hub_server import Hub
+from program import REALIZAR
 from shapes import SHAPES, TEXTS
 from waiting import DEADLINE_S, ONE_THREAD
 
-REALIZAR = ""
 TOOL = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}}}
 REQUEST = {"messages": [{"role": "user", "content": "U"}], "add_generation_prompt": True}
 
@@ -137,5 +137,4 @@ if __name__ == "__main__":
     if "--table" in sys.argv:
         print(table())
         sys.exit()
-    REALIZAR = os.path.abspath(sys.argv.pop(1))
     unittest.main()
