@@ -1,20 +1,16 @@
 #!/usr/bin/env python3
 """Cached prefixes that outlive a server (--cache-dir): who owns them, when they are trusted, and what is written.
 Usage: cache_dir_test.py REALIZAR."""
-import pathlib
 import resource
 import shutil
 import struct
-import subprocess
 import unittest
 
+from bundled import TINY as MODEL
 from folders import key_file, temp_folder
 from prefix_server import LINE, PrefixServer
-from program import REALIZAR
-from waiting import DEADLINE_S
+import program
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 
 
 class Server(PrefixServer):
@@ -47,7 +43,7 @@ class CacheDir(unittest.TestCase):
         self.assertEqual(server.complete()[1], 0)
         self.assertEqual(server.stop(), 0)
         self.assertEqual(len(list(self.folder.iterdir())), 2, "kept anew")
-        alone = subprocess.run([REALIZAR, "serve", self.model, "--wipe-cache"], capture_output=True, text=True, timeout=DEADLINE_S)
+        alone = program.run("serve", self.model, "--wipe-cache")
         self.assertEqual(alone.returncode, 1)
         self.assertIn("--cache-dir", alone.stderr)
 
@@ -182,10 +178,9 @@ class CacheDir(unittest.TestCase):
 
     def test_a_folder_that_cannot_be_written_is_refused_at_the_start(self):
         for folder in (self.root / "not" / "there", self.model):
-            run = subprocess.run([REALIZAR, "serve", f"tiny={self.model}", "--port", "0", "--cache-dir", str(folder)],
-                                 capture_output=True, timeout=DEADLINE_S, check=False)
+            run = program.run("serve", f"tiny={self.model}", "--port", "0", "--cache-dir", folder)
             self.assertNotEqual(run.returncode, 0)
-            self.assertIn(str(folder), run.stderr.decode())
+            self.assertIn(str(folder), run.stderr)
 
     def test_a_disk_that_is_full_at_the_end_is_an_error_and_leaves_the_old_file(self):
         self.fill()

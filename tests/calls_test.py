@@ -8,13 +8,13 @@ import dataclasses
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import program
 from program import REALIZAR
 from scripted_model import write_scripted
 from served import Served
@@ -125,8 +125,7 @@ EXPLAINED = re.compile(r"^  (\w+) +(.*)$", re.MULTILINE)
 
 
 def form_of(template: pathlib.Path) -> Form:
-    printed = subprocess.run([REALIZAR, "template", "--template", template, "--explain"], capture_output=True,
-                             text=True, check=True).stdout
+    printed = program.run("template", "--template", template, "--explain", check=True).stdout
     told = dict(EXPLAINED.findall(printed))
     two, thoughts = told["written_calls"], told["thoughts_marks"]
     return Form(told["call_arguments"], json.loads(told["written_call"]),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The program as used by a person and a script: every command, and its errors. Usage: cli_test.py REALIZAR."""
+import functools
 import json
 import os
 import pathlib
@@ -10,21 +11,18 @@ import subprocess
 import tempfile
 import unittest
 
+from bundled import MODEL, QUESTION as PROMPT, ROOT
 from folders import temp_folder
+import program
 from program import REALIZAR
 from terminal import Terminal
 from waiting import DEADLINE_S
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-PROMPT = "What is the capital of France?"
 # Printed when the bundled model answers because no other was named.
 NOTICE = "realizar: no model was named; realizar-tiny, a toy of 4.5 million parameters, answers\n"
 
 
-def realizar(*args, stdin=None, **options):
-    return subprocess.run([REALIZAR, *map(str, args)], input=stdin, capture_output=True, timeout=DEADLINE_S, **options,
-                          stdin=subprocess.DEVNULL if stdin is None else None)
+realizar = functools.partial(program.run, text=False)
 
 
 def commands():

@@ -2,6 +2,7 @@
 """realizar convert as used by a person and a script. Usage: convert_test.py REALIZAR."""
 import contextlib
 import ctypes
+import functools
 import hashlib
 import json
 import os
@@ -14,13 +15,13 @@ import struct
 import subprocess
 import unittest
 
+from bundled import ROOT, TINY as MODEL
 from folders import temp_folder
 from gguf_edit import contents, with_metadata
+import program
 from program import REALIZAR
 from waiting import DEADLINE_S, until, writes_into
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 PROSE = ROOT / "docs/guide.md"
 MB = 1 << 20
 F32, I32, STRING = 0, 5, 8
@@ -37,8 +38,7 @@ def convert_into_pipe(source, pipe):
     return process, reader
 
 
-def realizar(*args, **options):
-    return subprocess.run([REALIZAR, *map(str, args)], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, **options)
+realizar = functools.partial(program.run, text=False)
 
 
 def digest(path):
@@ -347,7 +347,7 @@ class Places(Case):
             options = {"user": 65534, "group": 65534}
             os.chmod(self.at, 0o755)
             try:
-                subprocess.run([REALIZAR, "inspect", MODEL], check=True, capture_output=True, **options)
+                program.run("inspect", MODEL, check=True, **options)
             except (OSError, subprocess.CalledProcessError):
                 self.skipTest("another user cannot run the program where it lies")
         else:

@@ -23,13 +23,13 @@ import sys
 import tempfile
 import unittest
 
+from bundled import ROOT, TINY as MODEL
 import cli_test
 from docs_servers import Servers
+import program
 from program import REALIZAR
 from waiting import DEADLINE_S
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          *sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/README.md")])]
 # Flags of other programs and of scripts that the pages name.
@@ -182,7 +182,7 @@ class Flags(unittest.TestCase):
     @staticmethod
     def flags(command):
         """All flags of a command, as its help lists them."""
-        result = subprocess.run([REALIZAR, command, "--help-all"], capture_output=True, text=True, timeout=DEADLINE_S)
+        result = program.run(command, "--help-all")
         return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", result.stdout))
 
     def test_every_flag_of_serve_is_described(self):

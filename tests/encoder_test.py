@@ -2,19 +2,18 @@
 """`realizar embed`, `realizar rerank` and their routes with tiny encoders. Usage: encoder_test.py REALIZAR."""
 import json
 import math
-import subprocess
 import unittest
 
 from folders import temp_folder
 from model_copies import copy_with_words
+import program
 from program import REALIZAR
 from served import Served
-from waiting import DEADLINE_S
 
 
 
 def run(*args, text=""):
-    return subprocess.run([REALIZAR, *args], input=text, capture_output=True, text=True, timeout=DEADLINE_S)
+    return program.run(*args, stdin=text)
 
 
 class Files(unittest.TestCase):

@@ -2,19 +2,17 @@
 """The ends of answers, the tools that templates support, and a model's recommendations: in a folder, and in the files
 made from it by convert and quantize. Usage: ends_test.py REALIZAR."""
 import json
-import pathlib
 import shutil
 import struct
-import subprocess
 import unittest
 
+from bundled import TINY
 from folders import temp_folder
 from gguf_edit import STRING, with_metadata
+import program
 from program import REALIZAR
 from served import Served
-from waiting import DEADLINE_S
 
-TINY = pathlib.Path(__file__).resolve().parent.parent / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 U32, I32, F32 = 4, 5, 6
 PLAIN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 TOOLS = "TOOLS {% for t in tools %}{{ t.function.name }} {% endfor %}\n" + PLAIN
@@ -23,7 +21,7 @@ WITH_TOOLS = {**ASKED, "tools": [{"type": "function", "function": {"name": "get_
 
 
 def realizar(*args, stdin=""):
-    return subprocess.run([REALIZAR, *map(str, args)], input=stdin, capture_output=True, text=True, timeout=DEADLINE_S)
+    return program.run(*args, stdin=stdin)
 
 
 def inspected(model):

@@ -5,7 +5,6 @@ Usage: gateway_test.py REALIZAR."""
 import contextlib
 import http.client
 import json
-import pathlib
 import re
 import shutil
 import socket
@@ -15,14 +14,13 @@ import time
 import unittest
 import urllib.parse
 
+from bundled import MODEL
 from folders import temp_folder
 from lora_files import write_adapter
 from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 ENDLESS = {"messages": [{"role": "user", "content": "Hello"}], "stream": True, "ignore_eos": True, "max_tokens": 30_000}
 
 # The names that the extractor reads from an engine of type "vllm", its default.

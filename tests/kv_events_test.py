@@ -11,11 +11,11 @@ import re
 import shutil
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import unittest
 
+import program
 from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
@@ -372,8 +372,7 @@ class Subscribers(Case):
 
 class Refusals(unittest.TestCase):
     def refusal(self, *args, **options):
-        ended = subprocess.run([REALIZAR, "serve", "realizar-tiny", "--port", "0", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                               timeout=DEADLINE_S, **options)
+        ended = program.run("serve", "realizar-tiny", "--port", "0", *args, **options)
         self.assertEqual(ended.returncode, 1, ended.stdout)
         return ended.stderr
 

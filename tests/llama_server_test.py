@@ -13,13 +13,13 @@ import subprocess
 import time
 import unittest
 
+from bundled import MODEL
 from folders import temp_folder
+import program
 from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 TEXT = "Once upon a time a little bird sat in a tree and sang of the sea, the wind and the hills. " * 4
 
 
@@ -150,8 +150,7 @@ class Slots(Case):
         self.assertEqual(self.act(server, "save", 0, status=501)["error"]["type"], "not_supported_error")
 
     def test_a_folder_that_cannot_be_used_is_told_at_the_start(self):
-        done = subprocess.run([REALIZAR, "serve", MODEL, "--slot-save-path", str(self.folder / "not/there")],
-                              capture_output=True, text=True, timeout=DEADLINE_S)
+        done = program.run("serve", MODEL, "--slot-save-path", self.folder / "not/there")
         self.assertEqual(done.returncode, 1)
         self.assertIn("not/there", done.stderr)
 
@@ -356,7 +355,7 @@ class Defaults(Case):
         self.assertIn(prompt, [time.strftime("You are a test. Hi there %d %b %Y %b %d %Y calm", day) for day in days])
         for args in (("--chat-template", "no-such-name"), ("--chat-template", "{% if %}"), ("--chat-template-kwargs", "[]"),
                      ("--max-tokens", "-2"), ("--reasoning", "maybe")):
-            done = subprocess.run([REALIZAR, "serve", MODEL, *args], capture_output=True, text=True, timeout=DEADLINE_S)
+            done = program.run("serve", MODEL, *args)
             self.assertNotEqual(done.returncode, 0, args)
             self.assertIn("emplate" if "template" in args[0] else args[0], done.stderr)
 

@@ -4,19 +4,16 @@ refused ones. Usage: lora_test.py REALIZAR."""
 import concurrent.futures
 import json
 import pathlib
-import subprocess
 import unittest
 
+from bundled import ANSWER, MODEL, QUESTION
 from folders import temp_folder
 from lora_files import write_adapter
+import program
 from program import REALIZAR
 from served import Served
-from waiting import DEADLINE_S
 
-MODEL = str(pathlib.Path(__file__).parent.parent / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-QUESTION = "What is the capital of France?"
 CHAT = {"messages": [{"role": "user", "content": QUESTION}], "temperature": 0, "max_tokens": 24, "seed": 1}
-ANSWER = "The capital of France is Paris."
 
 
 class WithAdapters(unittest.TestCase):
@@ -50,7 +47,7 @@ class WithAdapters(unittest.TestCase):
         return json.loads(self.ask(path, body, status))["error"]["message"]
 
     def run_program(self, *args):
-        done = subprocess.run([REALIZAR, *args], capture_output=True, text=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
+        done = program.run(*args)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.strip()
 
@@ -142,8 +139,7 @@ class Choosing(WithAdapters):
         self.assertEqual(self.run_program("run", *flags), ANSWER)
         self.assertEqual(self.run_program("run", *flags, "--lora", str(self.a)), self.answer(model="a").strip())
         self.assertEqual(self.run_program("run", *flags, "--lora", f"{self.b}:0.5"), self.answer(model="b").strip())
-        done = subprocess.run([REALIZAR, "run", *flags, "--lora", str(self.a), "--lora", str(self.b)], capture_output=True,
-                              text=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
+        done = program.run("run", *flags, "--lora", self.a, "--lora", self.b)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("one adapter at a time", done.stderr)
 
@@ -240,8 +236,7 @@ class WrongStarts(unittest.TestCase):
                             (["--lora", "=x"], "[NAME=]PATH[:SCALE]"), (["--lora", f"a:b={dora}"], "without ':'"),
                             (["--lora", f"a={dora}", "--lora-default", "b"], "no --lora of"),
                             (["--lora-dir", f"{folder}/none"], "there is no folder")):
-            done = subprocess.run([REALIZAR, "serve", MODEL, "--port", "0", *flags], capture_output=True, text=True,
-                                  timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
+            done = program.run("serve", MODEL, "--port", "0", *flags)
             self.assertNotEqual(done.returncode, 0, flags)
             self.assertIn(part, done.stderr)
 

@@ -15,16 +15,16 @@ import unittest
 import unittest.mock
 import urllib.parse
 
+from bundled import MODEL, ROOT
 from folders import temp_folder
 from gguf_edit import with_metadata
 from mcp_servers import TOOLS, McpServers
+import program
 from program import REALIZAR
 from served import Served
 from terminal import Terminal
 from waiting import DEADLINE_S, ONE_THREAD, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 WORD = "a \x1b[31mred\x1b[0m word"  # the argument of the tool echo
 CONSENT = "[a]lways in this chat: "
 BAD_SERVERS = {
@@ -55,8 +55,7 @@ class Case(unittest.TestCase):
 
     def run_once(self, *args):
         length = [] if "-n" in args else ["-n", "60"]
-        return subprocess.run([REALIZAR, "run", "--temperature", "0", *ONE_THREAD, *length, *args], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, env={**os.environ, **self.env}, timeout=DEADLINE_S)
+        return program.run("run", "--temperature", "0", *ONE_THREAD, *length, *args, env={**os.environ, **self.env})
 
     def events(self, *args):
         """The JSON lines of an answer that requires a tool call."""
@@ -177,8 +176,7 @@ class Names(Case):
 
 class Servers(Case):
     def listing(self, *args):
-        got = subprocess.run([REALIZAR, "chat", *args], input="/tools\n", capture_output=True, text=True, timeout=DEADLINE_S,
-                             env={**os.environ, **self.env})
+        got = program.run("chat", *args, stdin="/tools\n", env={**os.environ, **self.env})
         self.assertEqual(got.returncode, 0, got.stderr)
         return got.stderr
 

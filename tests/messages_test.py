@@ -6,14 +6,13 @@ import json
 import os
 import unittest
 
+from bundled import ANSWER, QUESTION as CAPITAL
 from folders import key_file, temp_folder
 from model_copies import TINY, write_thinker
 from program import REALIZAR
 from served import Served
 
-CAPITAL = "What is the capital of France?"
 NAME_IT = "Name the capital of France."
-ANSWER = "The capital of France is Paris."
 WEATHER = {"name": "get_weather", "description": "Get the weather of a city",
            "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
 WEATHER_SAID = '{"city": "Abuja", "weather": "sunny", "degrees": 7}'

@@ -8,13 +8,12 @@ import time
 import unittest
 import urllib.request
 
+from bundled import CHAT, ROOT
 from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAME = r"(?:vllm:|realizar_|process_)\w+"
-CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
 
 
 class Case(unittest.TestCase):

@@ -2,14 +2,13 @@
 """docs/openapi.json against the running server and the source: every route and field is described, and every example
 gets the described answer. Usage: openapi_test.py REALIZAR."""
 import json
-import pathlib
 import re
 import unittest
 
+from bundled import ROOT
 from program import REALIZAR
 from served import Served
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 API = json.loads((ROOT / "docs/openapi.json").read_text())
 
 # Values that differ from answer to answer, or depend on earlier requests: only their types are compared.

@@ -7,13 +7,13 @@ import http.server
 import json
 import re
 import socket
-import subprocess
 import sys
 import threading
 import time
 import unittest
 import urllib.parse
 
+import program
 from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
@@ -425,8 +425,7 @@ class Faults(Case):
 class Address(unittest.TestCase):
     def test_one_that_cannot_be_is_refused_at_the_start(self):
         for url in ("localhost:4318", "grpc://localhost:4317", "http://", "http://user@localhost:4318"):
-            done = subprocess.run([REALIZAR, "serve", "realizar-tiny", "--port", "0", "--otlp-endpoint", url], capture_output=True,
-                                  text=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
+            done = program.run("serve", "realizar-tiny", "--port", "0", "--otlp-endpoint", url)
             self.assertNotEqual(done.returncode, 0, url)
             self.assertIn("--otlp-endpoint", done.stderr)
             self.assertIn("http://localhost:4318", done.stderr)

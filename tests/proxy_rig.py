@@ -3,16 +3,15 @@ import http.client
 import http.server
 import json
 import os
-import pathlib
 import re
 import socket
 import ssl
 import subprocess
 import threading
 
+from bundled import ROOT
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The change for deploy/haproxy.cfg to distribute requests in turn.
 ROUND_ROBIN = {"balance hash var(txn.conversation)": "balance roundrobin", "  hash-type consistent\n": "",
                "  hash-balance-factor 200\n": ""}

@@ -10,7 +10,6 @@ import array
 import json
 import math
 import os
-import pathlib
 import re
 import shutil
 import struct
@@ -20,13 +19,12 @@ import tempfile
 import unittest
 import urllib.request
 
+from bundled import ROOT, TINY as MODEL
 from folders import temp_folder
 from gguf_edit import f32_tensors
 from program import REALIZAR
 from waiting import DEADLINE_S
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 TEXT = ROOT / "docs/guide.md"
 PROGRAMS = ["llama-server", "llama-quantize", "llama-imatrix"]
 LLAMA, TABLE = {}, False

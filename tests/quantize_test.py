@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """realizar quantize and realizar imatrix as used by a person and a script. Usage: quantize_test.py REALIZAR."""
+import functools
 import hashlib
 import json
 import os
@@ -12,13 +13,13 @@ import struct
 import subprocess
 import unittest
 
+from bundled import ROOT, TINY as MODEL
 from folders import temp_folder
 from gguf_edit import f32_tensors
+import program
 from program import REALIZAR
 from waiting import DEADLINE_S, until, writes_into
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 TEXT = ROOT / "docs/guide.md"
 
 # The largest divergence from the F32 model, in nats per token on a text that this model knows little of. Each bound is
@@ -33,8 +34,7 @@ KL_BOUNDS = {
 NEEDS_IMPORTANCE = {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S"}
 
 
-def realizar(*args, **options):
-    return subprocess.run([REALIZAR, *map(str, args)], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, **options)
+realizar = functools.partial(program.run, text=False)
 
 
 def digest(path):

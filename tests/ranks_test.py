@@ -17,13 +17,13 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
+from bundled import TINY as MODEL
 from gguf_edit import with_metadata
+import program
 from program import REALIZAR
 from served import DIRECT
 from waiting import DEADLINE_S, ONE_THREAD, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 SKIPPED = 77
 GREEDY = ("--raw", "--temperature", "0", "--ignore-eos", *ONE_THREAD)
 
@@ -39,8 +39,7 @@ ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 
 def alone(*words, stdin=""):
     """The output of the program by itself."""
-    return subprocess.run([REALIZAR, *map(str, words)], input=stdin, capture_output=True, text=True, timeout=DEADLINE_S,
-                          check=True).stdout
+    return program.run(*words, stdin=stdin, check=True).stdout
 
 
 def job(n, *words, stdin="", options=()):

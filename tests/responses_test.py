@@ -5,13 +5,12 @@ import json
 import unittest
 import urllib.request
 
+from bundled import ANSWER, QUESTION as CAPITAL
 from folders import key_file, temp_folder
 from program import REALIZAR
 from served import DIRECT, Served
 from waiting import until
 
-CAPITAL = "What is the capital of France?"
-ANSWER = "The capital of France is Paris."
 WEATHER = {"type": "function", "name": "get_weather", "description": "Get the weather of a city", "strict": False,
            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
 WEATHER_SAID = '{"city": "Abuja", "weather": "sunny", "degrees": 7}'

@@ -8,16 +8,13 @@ import socket
 import subprocess
 import unittest
 
+from bundled import ANSWER, CHAT, MODEL, ROOT
 from program import REALIZAR
 import waiting
 from waiting import DEADLINE_S, ONE_THREAD
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 PAGE = ROOT / "web/page/index.html"
 PAGE_PARTS = sorted(PAGE.parent.glob("*.js"))
-CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
-ANSWER = "The capital of France is Paris."
 LONG = {**CHAT, "n": 64, "stream": True, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
 # With such a context, no request ends by itself during a test.
 LONG_CONTEXT = ("--ctx", "32000")

@@ -13,22 +13,20 @@ import subprocess
 import threading
 import unittest
 
+from bundled import MODEL, QUESTION as PROMPT
 from folders import temp_folder
 from model_copies import copy_with_words
+import program
 from program import REALIZAR
 from served import Served
 from terminal import Terminal
 from waiting import DEADLINE_S, ONE_THREAD, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-PROMPT = "What is the capital of France?"
 HERE = "the model is loaded in this process, and not in the running server"
 
 
 def run(*args, text=None):
-    return subprocess.run([REALIZAR, *map(str, args)], input=text, capture_output=True, text=True, timeout=DEADLINE_S,
-                          stdin=subprocess.DEVNULL if text is None else None)
+    return program.run(*args, stdin=text)
 
 
 class Case(unittest.TestCase):

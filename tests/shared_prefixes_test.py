@@ -4,26 +4,23 @@ data, and a slow, full, unreachable or lying Redis changes no token. Usage: shar
 import concurrent.futures
 import json
 import os
-import pathlib
 import re
 import signal
-import subprocess
 import sys
 import threading
 import unittest
 
+from bundled import ROOT, TINY as MODEL
 from folders import key_file, temp_folder
 import redis_rig
 from gguf_edit import ARRAY, contents, with_metadata
 from lora_files import write_adapter
 from prefix_server import LINE, PrefixServer
-from program import REALIZAR
+import program
 from redis_rig import FakeRedis, Redis
 from small_model import byte_letters
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 CONFORMANCE = ROOT / "tests/data/conformance"
 PROMPT = LINE * 8
 BLOCK = 32
@@ -466,8 +463,7 @@ class Trouble(SharedPrefixes):
 
 class Doors(SharedPrefixes):
     def refusal(self, *args):
-        run = subprocess.run([REALIZAR, "serve", str(MODEL), "--port", "0", *map(str, args)], capture_output=True, text=True,
-                             timeout=DEADLINE_S, check=False, stdin=subprocess.DEVNULL)
+        run = program.run("serve", MODEL, "--port", "0", *args)
         self.assertEqual(run.returncode, 1, run.stderr)
         return run.stderr
 
