@@ -7,7 +7,7 @@ import struct
 import unittest
 
 from bundled import TINY as MODEL
-from folders import key_file, temp_folder
+from folders import key_file, temp_folder, written
 from prefix_server import LINE, PrefixServer
 import program
 
@@ -34,8 +34,7 @@ class CacheDir(unittest.TestCase):
         self.folder.mkdir()
         for name in ("gone.prefixes", "model.prefixes.part17", ".model.prefixes.0123456789abcdef.part"):
             (self.folder / name).write_text("RZPREFIX secret")
-        foreign = self.folder / "thesis.prefixes"
-        foreign.write_text("no cache")
+        foreign = written(self.folder / "thesis.prefixes", "no cache")
         server = Server(self.model, "--cache-dir", self.folder, "--wipe-cache")
         self.servers.append(server)
         self.assertEqual(list(self.folder.iterdir()), [foreign])
@@ -154,8 +153,7 @@ class CacheDir(unittest.TestCase):
         self.assertEqual(self.answer_of_a_new_server("--backend", "reference", "--kv-type", "q8_0")[1], 0)
 
     def test_a_key_finds_its_own_prefixes_wherever_it_stands_in_the_file(self):
-        keys = self.root / "keys"
-        keys.write_text("one\ntwo\n")
+        keys = written(self.root / "keys", "one\ntwo\n")
         self.fill("--api-keys", keys, key="one")
         keys.write_text("two\none\n")
         server = self.serve("--api-keys", keys)

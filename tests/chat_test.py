@@ -10,7 +10,7 @@ import stat
 import unittest
 
 from bundled import ANSWER, MODEL, QUESTION as PROMPT
-from folders import temp_folder
+from folders import temp_folder, written
 from model_copies import write_thinker
 import program
 from program import REALIZAR
@@ -66,8 +66,7 @@ class Commands(Case):
         self.leave(chat)
 
     def test_the_model_is_never_replaced_by_the_conversation(self):
-        model = self.folder / "own.gguf"
-        model.write_bytes(pathlib.Path(MODEL).read_bytes())
+        model = written(self.folder / "own.gguf", pathlib.Path(MODEL).read_bytes())
         _, said = self.piped(f"/save {model}\n/quit\n", str(model))
         self.assertIn("would replace", said)
         self.assertEqual(model.read_bytes(), pathlib.Path(MODEL).read_bytes())
@@ -152,8 +151,7 @@ class Commands(Case):
             self.assertIn(expected, told)
 
     def test_load_takes_a_model_too(self):
-        model = self.folder / "own.gguf"
-        model.write_bytes(pathlib.Path(MODEL).read_bytes())
+        model = written(self.folder / "own.gguf", pathlib.Path(MODEL).read_bytes())
         self.assertIn("expected a JSON object", self.piped(f"/load {model}", "-n", "1")[1])
         self.assertIn("the conversation continues with", self.piped("/load realizar-tiny")[1])
 

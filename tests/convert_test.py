@@ -16,7 +16,7 @@ import subprocess
 import unittest
 
 from bundled import ROOT, TINY as MODEL
-from folders import temp_folder
+from folders import temp_folder, written
 from gguf_edit import contents, with_metadata
 import program
 from program import REALIZAR
@@ -231,8 +231,7 @@ class Refusals(Case):
         for name in ["output_norm.weight", "blk.0.attn_norm.weight"]:
             at = whole.index(struct.pack("<Q", len(name)) + name.encode() + struct.pack("<IQI", 1, 256, F32)) + 8 + len(name) + 12
             for block_type in BLOCK_TYPES:
-                path = self.at / "blocked.gguf"
-                path.write_bytes(whole[:at] + struct.pack("<I", block_type) + whole[at + 4:])
+                path = written(self.at / "blocked.gguf", whole[:at] + struct.pack("<I", block_type) + whole[at + 4:])
                 refused = realizar("run", path, "a", "-n", 1)
                 self.assertEqual((refused.returncode, name in refused.stderr.decode()), (1, True), refused.stderr.decode())
                 for command in [["convert", path, self.at / "folder"], ["convert", path, self.at / "out.gguf"],
@@ -261,8 +260,7 @@ class Refusals(Case):
         def counted(data, key):
             return with_metadata(data, lambda k, value: struct.pack("<I", 3) if k.endswith(key) else value)
 
-        ids = self.at / "ids.json"
-        ids.write_text("[1]")
+        ids = written(self.at / "ids.json", "[1]")
         for kind in ["F32", "F16", "BF16"]:
             whole = self.at / f"{kind}.gguf"
             made = realizar("quantize", MODEL, whole, kind, "--allow-requantize")
@@ -271,8 +269,7 @@ class Refusals(Case):
             for edit, name in [(turned, "blk.0.ffn_up.weight"), (turned, "token_embd.weight"), (shorter, "output_norm.weight"),
                                (shorter, "blk.1.ffn_norm.weight"), (renamed, "blk.0.attn_q.weight"),
                                (counted, "attention.head_count"), (counted, "feed_forward_length")]:
-                path = self.at / "spoiled.gguf"
-                path.write_bytes(edit(data, name))
+                path = written(self.at / "spoiled.gguf", edit(data, name))
                 self.assertNotEqual(path.read_bytes(), data)
                 refused = realizar("run", path, "a", "-n", 1)
                 self.assertEqual(refused.returncode, 1, (kind, name))
@@ -319,8 +316,7 @@ class Places(Case):
         self.assertEqual(digest(own), digest(MODEL))
 
     def test_a_file_that_is_there_is_replaced_when_the_new_one_is_complete(self):
-        out = self.at / "out.gguf"
-        out.write_text("an older file")
+        out = written(self.at / "out.gguf", "an older file")
         self.fails(1, self.at / "none.gguf", out, naming="none.gguf")
         self.assertEqual(out.read_text(), "an older file")
         self.succeeds(MODEL, out)
@@ -397,8 +393,7 @@ class Sources(Case):
     def test_an_architecture_that_is_unknown_is_merged_and_not_converted(self):
         def edit(key, value):
             return b"nonesuch" if key == "general.architecture" else value
-        other = self.at / "other.gguf"
-        other.write_bytes(with_metadata(MODEL.read_bytes(), edit))
+        other = written(self.at / "other.gguf", with_metadata(MODEL.read_bytes(), edit))
         self.succeeds(other, self.at / "copy.gguf")
         self.assertEqual(digest(self.at / "copy.gguf"), digest(other))
         self.fails(1, other, self.at / "folder", naming="nonesuch")

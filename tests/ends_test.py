@@ -7,7 +7,7 @@ import struct
 import unittest
 
 from bundled import TINY
-from folders import temp_folder
+from folders import temp_folder, written
 from gguf_edit import STRING, with_metadata
 import program
 from program import REALIZAR
@@ -60,8 +60,7 @@ class EndsTest(unittest.TestCase):
         return folder
 
     def file(self, *added):
-        path = self.root / f"{self.id()}.gguf"
-        path.write_bytes(with_metadata(TINY.read_bytes(), lambda key, value: value, added))
+        path = written(self.root / f"{self.id()}.gguf", with_metadata(TINY.read_bytes(), lambda key, value: value, added))
         return path
 
     def test_files_of_a_folder_end_where_it_does(self):

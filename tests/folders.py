@@ -9,9 +9,14 @@ def temp_folder(case):
     return pathlib.Path(enter(tempfile.TemporaryDirectory()))
 
 
+def written(path, content):
+    """The path of a new file with this text, or these bytes."""
+    path = pathlib.Path(path)
+    path.write_bytes(content if isinstance(content, (bytes, bytearray)) else content.encode())
+    return path
+
+
 def key_file(path, text):
     """A file of API keys, in the mode that the server wants."""
-    path = pathlib.Path(path)
-    path.write_text(text)
-    path.chmod(0o600)
+    written(path, text).chmod(0o600)
     return str(path)

@@ -8,6 +8,7 @@ import threading
 import time
 import unittest
 
+from folders import written
 import hub_server
 import hub_test
 from hub_server import Hub, sha256
@@ -299,8 +300,7 @@ class Tls(hub_test.Case):
     def test_a_token_goes_to_its_own_host_alone(self):
         self.add_tiny()
         self.hub.token = "hf_secret"
-        token = self.folder / "token"
-        token.write_text("hf_secret\n")
+        token = written(self.folder / "token", "hf_secret\n")
         trust = ["--ca-file", self.certificate[0]]
         # The user's token is for Hugging Face and not for a mirror.
         self.fails(NAME, *trust, naming="requires a token", environment={"HF_TOKEN": "hf_secret"})

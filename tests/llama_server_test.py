@@ -14,7 +14,7 @@ import time
 import unittest
 
 from bundled import MODEL
-from folders import temp_folder
+from folders import temp_folder, written
 import program
 from program import REALIZAR
 from served import Served
@@ -377,8 +377,7 @@ class Defaults(Case):
         self.assertEqual(endless["tokens_predicted"], 1024, "as many as the model was trained for")
 
     def test_templates_have_what_they_ask_for(self):
-        file = self.folder / "own.jinja"
-        file.write_text("{{ bos_token }}{{ functions }}{% if add_generation_prompt %}go{% endif %}")
+        file = written(self.folder / "own.jinja", "{{ bos_token }}{{ functions }}{% if add_generation_prompt %}go{% endif %}")
         server = self.serve(MODEL, "--chat-template-file", file)
         messages = {"messages": [{"role": "user", "content": "Hi"}]}
 
@@ -500,8 +499,7 @@ class CommandLine(Case):
             self.assertEqual(preflight(local, origin), (200, None, None))
 
     def test_lets_models_think_that_can(self):
-        template = self.folder / "thinks.jinja"
-        template.write_text("{{ messages[0].content }}<think>{% if not enable_thinking %}</think>{% endif %}")
+        template = written(self.folder / "thinks.jinja", "{{ messages[0].content }}<think>{% if not enable_thinking %}</think>{% endif %}")
         messages = {"messages": [{"role": "user", "content": "Hi"}]}
         for flags, prompt in (([], "Hi<think>"), (["--reasoning", "auto"], "Hi<think>"),
                               (["--reasoning", "off"], "Hi<think></think>")):

@@ -16,7 +16,7 @@ import unittest.mock
 import urllib.parse
 
 from bundled import MODEL, ROOT
-from folders import temp_folder
+from folders import temp_folder, written
 from gguf_edit import with_metadata
 from mcp_servers import TOOLS, McpServers
 import program
@@ -253,8 +253,7 @@ class Servers(Case):
 
 class Lists(Case):
     def config(self, servers):
-        path = self.folder / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": servers}))
+        path = written(self.folder / "mcp.json", json.dumps({"mcpServers": servers}))
         return "--mcp-config", str(path)
 
     def test_headers_of_a_file_are_sent_and_never_shown(self):

@@ -8,6 +8,7 @@ import tempfile
 import time
 import unittest
 
+from folders import key_file
 import server_rig
 from server_rig import ANSWER, CHAT, Case, Server, post
 
@@ -60,9 +61,7 @@ class Access(unittest.TestCase):
 
     def test_the_history_wants_the_key_and_the_manifest_does_not(self):
         with tempfile.TemporaryDirectory() as folder:
-            keys = pathlib.Path(folder, "keys")
-            keys.write_text("right\n")
-            keys.chmod(0o600)
+            keys = key_file(pathlib.Path(folder, "keys"), "right\n")
             server = self.serve("--api-keys", str(keys))
             self.assertEqual(server.get("/metrics/history").status, 401)
             manifest = server.get("/manifest.webmanifest")

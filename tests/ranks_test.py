@@ -18,6 +18,7 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 from bundled import TINY as MODEL
+from folders import written
 from gguf_edit import with_metadata
 import program
 from program import REALIZAR
@@ -92,8 +93,7 @@ class Commands(unittest.TestCase):
             self.assertEqual(self.text_of(2, split, "In the beginning", "--batch-tokens", 3), first)
 
     def test_logits_of_layers_have_the_bits_of_one_process(self):
-        tokens = self.folder / "tokens.json"
-        tokens.write_text(json.dumps([(i * 37) % 2000 for i in range(40)]))
+        tokens = written(self.folder / "tokens.json", json.dumps([(i * 37) % 2000 for i in range(40)]))
         files = {name: self.folder / name for name in ("one.npy", "two.npy", "one.kv.npy", "two.kv.npy")}
         alone("logits", MODEL, "--tokens", tokens, *ONE_THREAD, "--out", files["one.npy"], "--kv", files["one.kv.npy"])
         ended = job(2, "logits", MODEL, "--tokens", tokens, *ONE_THREAD, "--out", files["two.npy"], "--kv",
@@ -103,8 +103,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(files["one.kv.npy"].read_bytes(), files["two.kv.npy"].read_bytes())
 
     def test_the_cache_of_all_heads_is_read(self):
-        tokens = self.folder / "tokens.json"
-        tokens.write_text(json.dumps([(i * 37) % 2000 for i in range(20)]))
+        tokens = written(self.folder / "tokens.json", json.dumps([(i * 37) % 2000 for i in range(20)]))
         one, two = self.folder / "one.npy", self.folder / "two.npy"
         alone("logits", MODEL, "--tokens", tokens, *ONE_THREAD, "--out", self.folder / "l.npy", "--kv", one)
         ended = job(2, "logits", MODEL, "--tokens", tokens, *ONE_THREAD, "--split", "tensor", "--out",
@@ -121,8 +120,7 @@ class Commands(unittest.TestCase):
         self.assertGreater(told["prefill"]["bytes"], 0)
 
     def test_perplexity_of_layers_is_that_of_one_process(self):
-        text = self.folder / "text"
-        text.write_text("In the beginning God created the heaven and the earth. " * 40)
+        text = written(self.folder / "text", "In the beginning God created the heaven and the earth. " * 40)
         words = ("perplexity", MODEL, text, "--ctx", 64, *ONE_THREAD, "--json")
         ended = job(2, *words)
         self.assertEqual(ended.returncode, 0, ended.stderr)

@@ -14,7 +14,7 @@ import threading
 import unittest
 
 from bundled import MODEL, QUESTION as PROMPT
-from folders import temp_folder
+from folders import temp_folder, written
 from model_copies import copy_with_words
 import program
 from program import REALIZAR
@@ -102,8 +102,7 @@ class Answers(Case):
 
     def test_another_model_is_loaded_into_the_server(self):
         server = self.serve(MODEL)
-        other = self.folder / "other.gguf"
-        other.write_bytes(pathlib.Path(MODEL).read_bytes())
+        other = written(self.folder / "other.gguf", pathlib.Path(MODEL).read_bytes())
         self.answered_by_server("run", other, PROMPT, "--temperature", "0")
         self.assertIn(str(other), self.succeeds("ps"))
         self.assertEqual(self.succeeds("stop", other), f"{other} will be unloaded when nobody uses it\n")
@@ -137,8 +136,7 @@ class Service(Case):
             self.assertEqual(self.n_answers(server), before)
 
     def test_a_model_that_it_cannot_have_is_loaded_here(self):
-        other = self.folder / "other.gguf"
-        other.write_bytes(pathlib.Path(MODEL).read_bytes())
+        other = written(self.folder / "other.gguf", pathlib.Path(MODEL).read_bytes())
         self.serve(MODEL, "--memory-mb", "1", "--no-preload")
         done = run("run", other, PROMPT, "--temperature", "0")
         self.assertIn("Paris", done.stdout)
@@ -273,8 +271,7 @@ class Background(Case):
         self.assertFalse(self.socket.exists())
 
     def test_a_file_of_options_may_say_it(self):
-        options = self.folder / "serve.conf"
-        options.write_text(f"background = true\nport = 0\nthreads = 1\nmodels = {MODEL}\n")
+        options = written(self.folder / "serve.conf", f"background = true\nport = 0\nthreads = 1\nmodels = {MODEL}\n")
         self.succeeds("serve", "--config", options)
         self.addCleanup(run, "stop", "--server")
         self.answered_by_server("run", MODEL, PROMPT, "--temperature", "0")

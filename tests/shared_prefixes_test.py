@@ -11,7 +11,7 @@ import threading
 import unittest
 
 from bundled import ROOT, TINY as MODEL
-from folders import key_file, temp_folder
+from folders import key_file, temp_folder, written
 import redis_rig
 from gguf_edit import ARRAY, contents, with_metadata
 from lora_files import write_adapter
@@ -193,8 +193,7 @@ class Sharing(SharedPrefixes):
         data = bytearray(MODEL.read_bytes())
         middle = len(data) * 2 // 3
         data[middle:middle + 20_000] = data[middle - 20_400:middle - 400]
-        model = self.root / MODEL.name
-        model.write_bytes(data)
+        model = written(self.root / MODEL.name, data)
         self.assertEqual(self.serve(redis, model=model).complete()[1:], (0, n_prompt))
 
     def test_adapters_have_their_own(self):
@@ -224,8 +223,7 @@ class Kinds(SharedPrefixes):
             letters = [letter.encode() for letter in byte_letters()[:n_vocab]]
             data = with_metadata(data, lambda key, value: b"gpt2" if key == "tokenizer.ggml.model" else value,
                                  [("tokenizer.ggml.tokens", ARRAY, letters)])
-        path = self.root / f"{name}.gguf"
-        path.write_bytes(data)
+        path = written(self.root / f"{name}.gguf", data)
         return path
 
     def expect_shared(self, name):
