@@ -8,18 +8,17 @@ import dataclasses
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 from collections.abc import Callable
 from typing import Any
 
 from messages_test import events_of as messages_events, message_of
+from program import REALIZAR
 from responses_test import events_of
 from scripted_model import write_scripted
 from served import Served
 
-REALIZAR = ""
 DATA = pathlib.Path(__file__).resolve().parent / "data"
 AGENTS = [json.loads(path.read_text()) for path in sorted((DATA / "agents").glob("*.json"))]
 GREETING = 'Hello, "garden" of 3 < 4 beds!\n'
@@ -241,13 +240,10 @@ class Agents(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             answers |= {WRITTEN: kind.text}
             model = write_scripted(f"{folder}/scripted.gguf", template, answers, kind.specials.split())
-            server = Served(REALIZAR, model, "--ctx", "16384", "--temperature", "0")
-            try:
+            with Served(REALIZAR, model, "--ctx", "16384", "--temperature", "0") as server:
                 for agent in AGENTS:
                     with self.subTest(agent=agent["agent"]):
                         self.check_sessions(server, agent, kind)
-            finally:
-                self.assertEqual(server.stop(), 0)
 
 
 def add_tests() -> None:
@@ -259,5 +255,4 @@ def add_tests() -> None:
 
 add_tests()
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

@@ -1,61 +1,25 @@
 #!/usr/bin/env python3
 """Cached prefixes that outlive a server (--cache-dir): who owns them, when they are trusted, and what is written.
 Usage: cache_dir_test.py REALIZAR."""
-import contextlib
-import http.client
-import json
-import pathlib
-import re
 import resource
 import shutil
-import signal
 import struct
-import subprocess
-import sys
-import tempfile
 import unittest
 
-from waiting import DEADLINE_S, ONE_THREAD, until
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
-REALIZAR = ""
-PROMPT = "Once upon a time a little bird sat in a tree and sang of the sea, the wind and the hills. " * 4
+from bundled import TINY as MODEL
+from folders import key_file, temp_folder, written
+from prefix_server import LINE, PrefixServer
+import program
 
 
-class Server:
+
+class Server(PrefixServer):
     def __init__(self, *args, **options):
-        self.process = subprocess.Popen([REALIZAR, "serve", "--port", "0", "--ctx", "512", "--max-seqs", "4", *ONE_THREAD, *map(str, args)],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, **options)
-        listens = next(found for line in self.process.stdout if (found := re.search(rb":(\d+), model", line)))
-        self.port = int(listens.group(1))
-        until(lambda: self.request("GET", "/readyz")[0] == 200, "the model")
-
-    def request(self, method, path, body=None, key=None):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)) as connection:
-            headers = {"Authorization": f"Bearer {key}"} if key else {}
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            reply = connection.getresponse()
-            return reply.status, reply.read()
+        super().__init__("--ctx", "512", *args, **options)
 
     def complete(self, key=None, **fields):
-        """Text, log-probabilities, and how many tokens of the prompt were cached."""
-        body = {"prompt": PROMPT, "max_tokens": 8, "temperature": 0, "logprobs": 1, **fields}
-        status, reply = self.request("POST", "/v1/completions", body, key)
-        assert status == 200, reply
-        reply = json.loads(reply)
-        choice = reply["choices"][0]
-        return (choice["text"], choice["logprobs"]["token_logprobs"]), reply["usage"]["prompt_tokens_details"]["cached_tokens"]
-
-    def stop(self):
-        """Exit code and standard error."""
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            _, stderr = self.process.communicate(timeout=DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-        return self.process.returncode, stderr.decode()
+        """The answer with its log-probabilities, and how many tokens of the prompt were cached."""
+        return super().complete(key, **{"prompt": LINE * 4, "max_tokens": 8, **fields})[:2]
 
 
 def value_offset(gguf, key):
@@ -70,22 +34,20 @@ class CacheDir(unittest.TestCase):
         self.folder.mkdir()
         for name in ("gone.prefixes", "model.prefixes.part17", ".model.prefixes.0123456789abcdef.part"):
             (self.folder / name).write_text("RZPREFIX secret")
-        foreign = self.folder / "thesis.prefixes"
-        foreign.write_text("no cache")
+        foreign = written(self.folder / "thesis.prefixes", "no cache")
         server = Server(self.model, "--cache-dir", self.folder, "--wipe-cache")
         self.servers.append(server)
         self.assertEqual(list(self.folder.iterdir()), [foreign])
         self.assertEqual(foreign.read_text(), "no cache")
         self.assertEqual(server.complete()[1], 0)
-        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual(server.stop(), 0)
         self.assertEqual(len(list(self.folder.iterdir())), 2, "kept anew")
-        alone = subprocess.run([REALIZAR, "serve", self.model, "--wipe-cache"], capture_output=True, text=True, timeout=DEADLINE_S)
+        alone = program.run("serve", self.model, "--wipe-cache")
         self.assertEqual(alone.returncode, 1)
         self.assertIn("--cache-dir", alone.stderr)
 
     def setUp(self):
-        self.root = pathlib.Path(tempfile.mkdtemp())
-        self.addCleanup(shutil.rmtree, self.root)
+        self.root = temp_folder(self)
         self.folder = self.root / "prefixes"
         self.model = self.root / "model.gguf"
         shutil.copyfile(MODEL, self.model)
@@ -101,13 +63,13 @@ class CacheDir(unittest.TestCase):
         server = self.serve(*args)
         answer, n_cached = server.complete(**fields)
         self.assertEqual(n_cached, 0)
-        self.assertEqual(server.stop(), (0, ""))
+        self.assertEqual((server.stop(), server.stderr), (0, ""))
         return answer
 
     def answer_of_a_new_server(self, *args, **fields):
         server = self.serve(*args)
         answer = server.complete(**fields)
-        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual(server.stop(), 0)
         return answer
 
     def edit_model(self, edit):
@@ -148,13 +110,11 @@ class CacheDir(unittest.TestCase):
         again, n_cached = server.complete()
         self.assertEqual((again, n_cached), (answer, 0))
         self.assertEqual(server.request("DELETE", "/cache")[0], 200)
-        self.assertEqual(server.stop(), (0, ""))
+        self.assertEqual((server.stop(), server.stderr), (0, ""))
         self.assertEqual(self.answer_of_a_new_server()[1], 0)
 
     def test_a_key_deletes_what_is_its_own(self):
-        keys = self.root / "keys"
-        keys.write_text("first\nsecond\n")
-        keys.chmod(0o600)
+        keys = key_file(self.root / "keys", "first\nsecond\n")
         server = self.serve("--api-keys", keys)
         for key in "first", "second":
             self.assertEqual(server.complete(key)[1], 0)
@@ -162,7 +122,7 @@ class CacheDir(unittest.TestCase):
         self.assertEqual(server.request("DELETE", "/cache", key="first")[0], 200)
         self.assertGreaterEqual(server.complete("second")[1], 64)
         self.assertEqual(server.complete("first")[1], 0)
-        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual(server.stop(), 0)
 
     def test_a_model_that_guesses_has_no_part_in_what_is_kept(self):
         expected = self.fill("--draft", self.model)
@@ -184,7 +144,7 @@ class CacheDir(unittest.TestCase):
         server = self.serve()
         server.complete()
         self.edit_model(self.overwrite_weights)
-        self.assertEqual(server.stop()[0], 0)
+        self.assertEqual(server.stop(), 0)
         self.assert_not_believed()
 
     def test_prefixes_of_another_arithmetic_are_not_believed(self):
@@ -193,8 +153,7 @@ class CacheDir(unittest.TestCase):
         self.assertEqual(self.answer_of_a_new_server("--backend", "reference", "--kv-type", "q8_0")[1], 0)
 
     def test_a_key_finds_its_own_prefixes_wherever_it_stands_in_the_file(self):
-        keys = self.root / "keys"
-        keys.write_text("one\ntwo\n")
+        keys = written(self.root / "keys", "one\ntwo\n")
         self.fill("--api-keys", keys, key="one")
         keys.write_text("two\none\n")
         server = self.serve("--api-keys", keys)
@@ -208,7 +167,7 @@ class CacheDir(unittest.TestCase):
             model = f"{model_id}={self.model}"
             server = self.serve(model=model)
             server.complete()
-            self.assertEqual(server.stop()[0], 0)
+            self.assertEqual(server.stop(), 0)
             server = self.serve(model=model)
             self.assertGreaterEqual(server.complete()[1], 64)
             server.stop()
@@ -217,10 +176,9 @@ class CacheDir(unittest.TestCase):
 
     def test_a_folder_that_cannot_be_written_is_refused_at_the_start(self):
         for folder in (self.root / "not" / "there", self.model):
-            run = subprocess.run([REALIZAR, "serve", f"tiny={self.model}", "--port", "0", "--cache-dir", str(folder)],
-                                 capture_output=True, timeout=DEADLINE_S, check=False)
+            run = program.run("serve", f"tiny={self.model}", "--port", "0", "--cache-dir", folder)
             self.assertNotEqual(run.returncode, 0)
-            self.assertIn(str(folder), run.stderr.decode())
+            self.assertIn(str(folder), run.stderr)
 
     def test_a_disk_that_is_full_at_the_end_is_an_error_and_leaves_the_old_file(self):
         self.fill()
@@ -230,13 +188,11 @@ class CacheDir(unittest.TestCase):
         server = self.serve(restore_signals=False,
                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
         server.complete()
-        code, stderr = server.stop()
-        self.assertNotEqual(code, 0)
-        self.assertIn(f"cannot write {file}: File too large", stderr)
+        self.assertNotEqual(server.stop(), 0)
+        self.assertIn(f"cannot write {file}: File too large", server.stderr)
         self.assertEqual(file.read_bytes(), before)
         self.assertEqual(list(self.folder.iterdir()), [file])
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

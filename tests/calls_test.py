@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tool calls over HTTP, for each chat template: a scripted model writes a text and calls in the format that `template
---explain` reports. Usage: calls_test.py REALIZAR [FOLDER], or calls_test.py --table REALIZAR [FOLDER], which prints
+--explain` reports. Usage: calls_test.py REALIZAR [FOLDER], or calls_test.py REALIZAR [FOLDER] --table, which prints
 docs/conformance.md's table. FOLDER: other chat templates, *.jinja."""
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import dataclasses
 import json
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import program
+from program import REALIZAR
 from scripted_model import write_scripted
 from served import Served
 
-REALIZAR = ""
 TEMPLATES = pathlib.Path(__file__).resolve().parent / "data/chat_templates/templates"
 Call = tuple[str, dict[str, Any]]
 
@@ -125,8 +125,7 @@ EXPLAINED = re.compile(r"^  (\w+) +(.*)$", re.MULTILINE)
 
 
 def form_of(template: pathlib.Path) -> Form:
-    printed = subprocess.run([REALIZAR, "template", "--template", template, "--explain"], capture_output=True,
-                             text=True, check=True).stdout
+    printed = program.run("template", "--template", template, "--explain", check=True).stdout
     told = dict(EXPLAINED.findall(printed))
     two, thoughts = told["written_calls"], told["thoughts_marks"]
     return Form(told["call_arguments"], json.loads(told["written_call"]),
@@ -330,12 +329,10 @@ class Calls(unittest.TestCase):
     def check_template(self, template: pathlib.Path) -> None:
         with tempfile.TemporaryDirectory() as folder:
             session = Session(template, folder)
-            try:
+            with session.server:
                 for name, check_column in COLUMNS.items():
                     with self.subTest(check=name):
                         check_column(session)
-            finally:
-                self.assertEqual(session.server.stop(), 0)
 
 
 def cell(check_column: Callable[[Session], None], session: Session) -> str:
@@ -371,13 +368,10 @@ def add_tests(templates: Sequence[pathlib.Path]) -> None:
 
 
 def main() -> None:
-    global REALIZAR
-    is_table = "--table" in sys.argv
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    REALIZAR = words[0]
-    folder = pathlib.Path(words[1]) if len(words) > 1 else TEMPLATES
+    folder = pathlib.Path(words[0]) if words else TEMPLATES
     templates = sorted(folder.glob("*.jinja"))
-    if is_table:
+    if "--table" in sys.argv:
         print_table(templates)
         return
     add_tests(templates)

@@ -7,30 +7,24 @@ import re
 import shutil
 import signal
 import stat
-import subprocess
-import sys
-import tempfile
 import unittest
 
+from bundled import ANSWER, MODEL, QUESTION as PROMPT
+from folders import temp_folder, written
 from model_copies import write_thinker
+import program
+from program import REALIZAR
 from terminal import Terminal
-from waiting import DEADLINE_S, ONE_THREAD
+from waiting import ONE_THREAD
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-PROMPT = "What is the capital of France?"
-ANSWER = "The capital of France is Paris."
-REALIZAR = ""
 NO_LOCALE = {name: None for name in ["LANG", "LC_ALL", "LC_CTYPE"]}
 UP = "\x10"  # Ctrl-P, equivalent to the arrow
 
 
 class Case(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.env = {"XDG_STATE_HOME": folder.name, "HOME": folder.name, "NO_COLOR": "1"}
+        self.folder = temp_folder(self)
+        self.env = {"XDG_STATE_HOME": str(self.folder), "HOME": str(self.folder), "NO_COLOR": "1"}
         self.history = self.folder / "realizar/history"
 
     def chat(self, *args, env=None, **options):
@@ -53,10 +47,9 @@ class Case(unittest.TestCase):
         return [(m["role"][0], m["content"]) for m in json.loads(path.read_text())["messages"]]
 
     def piped(self, text, *args):
-        result = subprocess.run([REALIZAR, "chat", *args, "--temperature", "0", *ONE_THREAD], input=text.encode(), timeout=DEADLINE_S,
-                                capture_output=True, env={**os.environ, **self.env})
+        result = program.run("chat", *args, "--temperature", "0", *ONE_THREAD, stdin=text, env={**os.environ, **self.env})
         self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout.decode(), result.stderr.decode()
+        return result.stdout, result.stderr
 
 
 class Commands(Case):
@@ -73,8 +66,7 @@ class Commands(Case):
         self.leave(chat)
 
     def test_the_model_is_never_replaced_by_the_conversation(self):
-        model = self.folder / "own.gguf"
-        model.write_bytes(pathlib.Path(MODEL).read_bytes())
+        model = written(self.folder / "own.gguf", pathlib.Path(MODEL).read_bytes())
         _, said = self.piped(f"/save {model}\n/quit\n", str(model))
         self.assertIn("would replace", said)
         self.assertEqual(model.read_bytes(), pathlib.Path(MODEL).read_bytes())
@@ -99,9 +91,8 @@ class Commands(Case):
     def stories(self, *lines, args=()):
         """The answers of a chat with these lines; "?" asks for a story. Each answer is a line."""
         text = "\n".join("Tell me a story." if line == "?" else line for line in lines)
-        result = subprocess.run([REALIZAR, "chat", MODEL, "--temperature", "2", "--top-k", "0", "--top-p", "1", "-n", "40",
-                                 "--json", *args], input=text.encode(), timeout=DEADLINE_S, capture_output=True,
-                                env={**os.environ, **self.env})
+        result = program.run("chat", MODEL, "--temperature", "2", "--top-k", "0", "--top-p", "1", "-n", "40", "--json", *args,
+                             stdin=text, env={**os.environ, **self.env})
         self.assertEqual(result.returncode, 0, result.stderr)
         answers = [""]
         for event in map(json.loads, result.stdout.splitlines()):
@@ -160,8 +151,7 @@ class Commands(Case):
             self.assertIn(expected, told)
 
     def test_load_takes_a_model_too(self):
-        model = self.folder / "own.gguf"
-        model.write_bytes(pathlib.Path(MODEL).read_bytes())
+        model = written(self.folder / "own.gguf", pathlib.Path(MODEL).read_bytes())
         self.assertIn("expected a JSON object", self.piped(f"/load {model}", "-n", "1")[1])
         self.assertIn("the conversation continues with", self.piped("/load realizar-tiny")[1])
 
@@ -283,8 +273,7 @@ class Input(Case):
         self.assertFalse((self.folder / "realizar/conversation.json").exists())
         for command, expected in [(["chat", "--continue"], "no chat was saved"),
                                   (["run", "--continue", "-p", "Hello there"], "expected no prompt")]:
-            got = subprocess.run([REALIZAR, *command], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=DEADLINE_S,
-                                 env={**os.environ, **self.env})
+            got = program.run(*command, env={**os.environ, **self.env})
             self.assertEqual(got.returncode, 1, got.stderr)
             self.assertIn(expected, got.stderr)
 
@@ -350,8 +339,7 @@ class Output(Case):
 
     def test_words_are_not_broken_at_the_terminals_edge(self):
         story = [MODEL, "--max-tokens", "60", "Tell me a story."]
-        whole = subprocess.run([REALIZAR, "run", "--temperature", "0", *story], capture_output=True, timeout=DEADLINE_S,
-                               stdin=subprocess.DEVNULL).stdout.decode()
+        whole = program.run("run", "--temperature", "0", *story).stdout
         terminal = self.chat(*story, env={"TERM": "xterm"}, n_columns=20)
         shown = terminal.read_until(whole.split()[-1])
         terminal.read_until("\n")
@@ -421,8 +409,7 @@ class Thinking(Case):
         self.model = write_thinker(self.folder / "thinks.gguf")
 
     def run_it(self, *args, stdin=None):
-        result = subprocess.run([REALIZAR, *args], input=stdin, capture_output=True, timeout=DEADLINE_S,
-                                stdin=subprocess.DEVNULL if stdin is None else None)
+        result = program.run(*args, stdin=stdin, text=False)
         self.assertEqual(result.returncode, 0, result.stderr)
         return result.stdout.decode()
 
@@ -449,9 +436,9 @@ class Thinking(Case):
         for wrong, naming in ((["--reasoning-effort", "much"], "expected none, minimal"), (["--reasoning-budget", "-2"], "-1"),
                               (["--no-reasoning", "--reasoning-budget", "3"], "expected one of"),
                               (["--raw", "--no-reasoning"], "--raw")):
-            result = subprocess.run([REALIZAR, *ask, *wrong], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL)
+            result = program.run(*ask, *wrong)
             self.assertNotEqual(result.returncode, 0)
-            self.assertIn(naming, result.stderr.decode())
+            self.assertIn(naming, result.stderr)
 
     def test_is_set_in_a_chat(self):
         out, err = self.piped(f"/set reasoning_budget 2\n{self.PROMPT}\n/reset\n/set reasoning_budget none\n"
@@ -526,5 +513,4 @@ class Interrupts(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = shutil.which(sys.argv.pop(1)) or sys.exit("chat_test.py: no such program")
     unittest.main()

@@ -1,31 +1,28 @@
 #!/usr/bin/env python3
 """The program as used by a person and a script: every command, and its errors. Usage: cli_test.py REALIZAR."""
+import functools
 import json
 import os
 import pathlib
 import re
 import resource
-import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import unittest
 
+from bundled import MODEL, QUESTION as PROMPT, ROOT
+from folders import temp_folder
+import program
+from program import REALIZAR
 from terminal import Terminal
 from waiting import DEADLINE_S
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-PROMPT = "What is the capital of France?"
 # Printed when the bundled model answers because no other was named.
 NOTICE = "realizar: no model was named; realizar-tiny, a toy of 4.5 million parameters, answers\n"
-REALIZAR = ""
 
 
-def realizar(*args, stdin=None, **options):
-    return subprocess.run([REALIZAR, *map(str, args)], input=stdin, capture_output=True, timeout=DEADLINE_S, **options,
-                          stdin=subprocess.DEVNULL if stdin is None else None)
+realizar = functools.partial(program.run, text=False)
 
 
 def commands():
@@ -608,9 +605,7 @@ class Numbers(Case):
 
 class Files(Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = str(temp_folder(self))
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -682,5 +677,4 @@ class Files(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = shutil.which(sys.argv.pop(1)) or sys.exit("cli_test.py: no such program")
     unittest.main()

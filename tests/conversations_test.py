@@ -4,14 +4,13 @@ answered, every text is at its place in the prompt, and a growing session finds 
 conversations_test.py REALIZAR."""
 import json
 import pathlib
-import sys
 import tempfile
 import unittest
 
+from program import REALIZAR
 from served import Served
 from waiting import until, whole_lines
 
-REALIZAR = ""
 TEMPLATES = sorted((pathlib.Path(__file__).parent / "data" / "chat_templates" / "templates").iterdir())
 N_TURNS = 10
 SYSTEM = "Rules of the house."
@@ -189,12 +188,9 @@ class ConversationsTest(unittest.TestCase):
 
     def check_template(self, template):
         with tempfile.TemporaryDirectory() as folder:
-            server = TemplateServer(template, folder)
-            try:
+            with TemplateServer(template, folder) as server:
                 self.check_dialects(server)
                 share = self.check_cache(server)
-            finally:
-                server.stop()
         print(f"{template.stem}: a growing session shares {share:.0%} of each prompt with the next")
 
 
@@ -205,6 +201,5 @@ def add_tests():
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     add_tests()
     unittest.main()

@@ -2,6 +2,7 @@
 """realizar convert as used by a person and a script. Usage: convert_test.py REALIZAR."""
 import contextlib
 import ctypes
+import functools
 import hashlib
 import json
 import os
@@ -12,17 +13,16 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
-import tempfile
 import unittest
 
+from bundled import ROOT, TINY as MODEL
+from folders import temp_folder, written
 from gguf_edit import contents, with_metadata
+import program
+from program import REALIZAR
 from waiting import DEADLINE_S, until, writes_into
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 PROSE = ROOT / "docs/guide.md"
-REALIZAR = ""
 MB = 1 << 20
 F32, I32, STRING = 0, 5, 8
 BLOCK_TYPES = [2, 8, 12, 20, 39]  # Q4_0, Q8_0, Q4_K, IQ4_NL, MXFP4
@@ -38,8 +38,7 @@ def convert_into_pipe(source, pipe):
     return process, reader
 
 
-def realizar(*args, **options):
-    return subprocess.run([REALIZAR, *map(str, args)], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, **options)
+realizar = functools.partial(program.run, text=False)
 
 
 def digest(path):
@@ -83,9 +82,7 @@ def folder_events(folder):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.at = pathlib.Path(folder.name)
+        self.at = temp_folder(self)
 
     def succeeds(self, *args, **options):
         result = realizar("convert", *args, **options)
@@ -234,8 +231,7 @@ class Refusals(Case):
         for name in ["output_norm.weight", "blk.0.attn_norm.weight"]:
             at = whole.index(struct.pack("<Q", len(name)) + name.encode() + struct.pack("<IQI", 1, 256, F32)) + 8 + len(name) + 12
             for block_type in BLOCK_TYPES:
-                path = self.at / "blocked.gguf"
-                path.write_bytes(whole[:at] + struct.pack("<I", block_type) + whole[at + 4:])
+                path = written(self.at / "blocked.gguf", whole[:at] + struct.pack("<I", block_type) + whole[at + 4:])
                 refused = realizar("run", path, "a", "-n", 1)
                 self.assertEqual((refused.returncode, name in refused.stderr.decode()), (1, True), refused.stderr.decode())
                 for command in [["convert", path, self.at / "folder"], ["convert", path, self.at / "out.gguf"],
@@ -264,8 +260,7 @@ class Refusals(Case):
         def counted(data, key):
             return with_metadata(data, lambda k, value: struct.pack("<I", 3) if k.endswith(key) else value)
 
-        ids = self.at / "ids.json"
-        ids.write_text("[1]")
+        ids = written(self.at / "ids.json", "[1]")
         for kind in ["F32", "F16", "BF16"]:
             whole = self.at / f"{kind}.gguf"
             made = realizar("quantize", MODEL, whole, kind, "--allow-requantize")
@@ -274,8 +269,7 @@ class Refusals(Case):
             for edit, name in [(turned, "blk.0.ffn_up.weight"), (turned, "token_embd.weight"), (shorter, "output_norm.weight"),
                                (shorter, "blk.1.ffn_norm.weight"), (renamed, "blk.0.attn_q.weight"),
                                (counted, "attention.head_count"), (counted, "feed_forward_length")]:
-                path = self.at / "spoiled.gguf"
-                path.write_bytes(edit(data, name))
+                path = written(self.at / "spoiled.gguf", edit(data, name))
                 self.assertNotEqual(path.read_bytes(), data)
                 refused = realizar("run", path, "a", "-n", 1)
                 self.assertEqual(refused.returncode, 1, (kind, name))
@@ -322,8 +316,7 @@ class Places(Case):
         self.assertEqual(digest(own), digest(MODEL))
 
     def test_a_file_that_is_there_is_replaced_when_the_new_one_is_complete(self):
-        out = self.at / "out.gguf"
-        out.write_text("an older file")
+        out = written(self.at / "out.gguf", "an older file")
         self.fails(1, self.at / "none.gguf", out, naming="none.gguf")
         self.assertEqual(out.read_text(), "an older file")
         self.succeeds(MODEL, out)
@@ -350,7 +343,7 @@ class Places(Case):
             options = {"user": 65534, "group": 65534}
             os.chmod(self.at, 0o755)
             try:
-                subprocess.run([REALIZAR, "inspect", MODEL], check=True, capture_output=True, **options)
+                program.run("inspect", MODEL, check=True, **options)
             except (OSError, subprocess.CalledProcessError):
                 self.skipTest("another user cannot run the program where it lies")
         else:
@@ -400,8 +393,7 @@ class Sources(Case):
     def test_an_architecture_that_is_unknown_is_merged_and_not_converted(self):
         def edit(key, value):
             return b"nonesuch" if key == "general.architecture" else value
-        other = self.at / "other.gguf"
-        other.write_bytes(with_metadata(MODEL.read_bytes(), edit))
+        other = written(self.at / "other.gguf", with_metadata(MODEL.read_bytes(), edit))
         self.succeeds(other, self.at / "copy.gguf")
         self.assertEqual(digest(self.at / "copy.gguf"), digest(other))
         self.fails(1, other, self.at / "folder", naming="nonesuch")
@@ -540,5 +532,4 @@ class Faults(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

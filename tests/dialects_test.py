@@ -4,16 +4,14 @@ and with others; one conversation is one prompt; and errors are reported in the 
 request that caused them. Usage: dialects_test.py REALIZAR."""
 import concurrent.futures
 import json
-import pathlib
-import sys
-import tempfile
 import unittest
 
+from folders import temp_folder
 from model_copies import write_thinker
+from program import REALIZAR
 from served import Served
 from waiting import until, whole_lines
 
-REALIZAR = ""
 SYSTEM = "Be brief."
 TURNS = [{"role": "user", "content": "What is the capital of France?"},
          {"role": "assistant", "content": "The capital of France is Paris."},
@@ -191,11 +189,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Served(REALIZAR, "realizar-tiny", *cls.args)
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0
+        cls.server = cls.enterClassContext(Served(REALIZAR, "realizar-tiny", *cls.args))
 
     def post(self, path, body):
         status, headers, text = self.server.ask("POST", path, body)
@@ -340,16 +334,10 @@ class OnePrompt(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        file = write_thinker(pathlib.Path(cls.folder.name, "thinker.gguf"), TEMPLATE)
-        cls.log = pathlib.Path(cls.folder.name, "access.jsonl")
-        cls.server = Served(REALIZAR, file, "--access-log", str(cls.log), "--log-prompts")
-
-    @classmethod
-    def tearDownClass(cls):
-        code = cls.server.stop()
-        cls.folder.cleanup()
-        assert code == 0
+        folder = temp_folder(cls)
+        file = write_thinker(folder / "thinker.gguf", TEMPLATE)
+        cls.log = folder / "access.jsonl"
+        cls.server = cls.enterClassContext(Served(REALIZAR, file, "--access-log", str(cls.log), "--log-prompts"))
 
     def answer(self, path, body):
         status, headers, text = self.server.ask("POST", path, {"temperature": 0, **body})
@@ -485,5 +473,4 @@ class OwnErrors(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

@@ -23,12 +23,13 @@ import sys
 import tempfile
 import unittest
 
+from bundled import ROOT, TINY as MODEL
 import cli_test
 from docs_servers import Servers
+import program
+from program import REALIZAR
 from waiting import DEADLINE_S
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 PAGES = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
          *sorted(str(page.relative_to(ROOT)) for page in [*ROOT.glob("docs/*.md"), *ROOT.glob("src/**/README.md")])]
 # Flags of other programs and of scripts that the pages name.
@@ -36,7 +37,7 @@ FOREIGN_FLAGS = {"--stop-timeout", "--mpi", "--bind-to", "--mca", "--help", "--v
                  "--ctx-size", "--kv-unified", "--parallel", "--cors-origins", "--metrics", "--verbose", "--lora-scaled",
                  "--lora-init-without-apply", "--table", "--python", "--importance", "--llama-bench", "--realizar-args",
                  "--streams", "--vocab", "--json-schema"}
-REALIZAR = MAKE_MODEL = ""
+MAKE_MODEL = ""
 
 
 def text_of(page):
@@ -181,7 +182,7 @@ class Flags(unittest.TestCase):
     @staticmethod
     def flags(command):
         """All flags of a command, as its help lists them."""
-        result = subprocess.run([REALIZAR, command, "--help-all"], capture_output=True, text=True, timeout=DEADLINE_S)
+        result = program.run(command, "--help-all")
         return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", result.stdout))
 
     def test_every_flag_of_serve_is_described(self):
@@ -216,7 +217,6 @@ class Models(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = cli_test.REALIZAR = sys.argv.pop(1)
     if len(sys.argv) > 1 and not sys.argv[1].startswith("-"):
         MAKE_MODEL = sys.argv.pop(1)
     globals().update({case.__name__: case for case in map(page_case, filter(has_commands, PAGES))})

@@ -2,32 +2,26 @@
 """`realizar embed`, `realizar rerank` and their routes with tiny encoders. Usage: encoder_test.py REALIZAR."""
 import json
 import math
-import subprocess
-import sys
-import tempfile
 import unittest
 
+from folders import temp_folder
 from model_copies import copy_with_words
+import program
+from program import REALIZAR
 from served import Served
-from waiting import DEADLINE_S
 
-REALIZAR = ""
 
 
 def run(*args, text=""):
-    return subprocess.run([REALIZAR, *args], input=text, capture_output=True, text=True, timeout=DEADLINE_S)
+    return program.run(*args, stdin=text)
 
 
 class Files(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.encoder = copy_with_words("bert", cls.folder.name)
-        cls.reranker = copy_with_words("bert-rank", cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+        folder = temp_folder(cls)
+        cls.encoder = copy_with_words("bert", str(folder))
+        cls.reranker = copy_with_words("bert-rank", str(folder))
 
 
 class Commands(Files):
@@ -94,14 +88,8 @@ class Routes(Files):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.embedder = Served(REALIZAR, cls.encoder)
-        cls.ranker = Served(REALIZAR, cls.reranker)
-
-    @classmethod
-    def tearDownClass(cls):
-        for served in (cls.embedder, cls.ranker):
-            served.stop()
-        super().tearDownClass()
+        cls.embedder = cls.enterClassContext(Served(REALIZAR, cls.encoder))
+        cls.ranker = cls.enterClassContext(Served(REALIZAR, cls.reranker))
 
     def ask(self, served, path, body, status=200):
         actual, _, answer = served.ask("POST", path, body)
@@ -187,5 +175,4 @@ class Routes(Files):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

@@ -2,20 +2,17 @@
 """The ends of answers, the tools that templates support, and a model's recommendations: in a folder, and in the files
 made from it by convert and quantize. Usage: ends_test.py REALIZAR."""
 import json
-import pathlib
 import shutil
 import struct
-import subprocess
-import sys
-import tempfile
 import unittest
 
+from bundled import TINY
+from folders import temp_folder, written
 from gguf_edit import STRING, with_metadata
+import program
+from program import REALIZAR
 from served import Served
-from waiting import DEADLINE_S
 
-TINY = pathlib.Path(__file__).resolve().parent.parent / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
-REALIZAR = ""
 U32, I32, F32 = 4, 5, 6
 PLAIN = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
 TOOLS = "TOOLS {% for t in tools %}{{ t.function.name }} {% endfor %}\n" + PLAIN
@@ -24,7 +21,7 @@ WITH_TOOLS = {**ASKED, "tools": [{"type": "function", "function": {"name": "get_
 
 
 def realizar(*args, stdin=""):
-    return subprocess.run([REALIZAR, *map(str, args)], input=stdin, capture_output=True, text=True, timeout=DEADLINE_S)
+    return program.run(*args, stdin=stdin)
 
 
 def inspected(model):
@@ -47,14 +44,10 @@ def answer(model, *args):
 class EndsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.root = pathlib.Path(tempfile.mkdtemp())
+        cls.root = temp_folder(cls)
         cls.original = cls.root / "original"
         done = realizar("convert", TINY, cls.original)
         assert done.returncode == 0, done.stderr
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.root)
 
     def folder(self, **files):
         """A copy of the model's folder. `files`: changes of the members of NAME.json."""
@@ -67,8 +60,7 @@ class EndsTest(unittest.TestCase):
         return folder
 
     def file(self, *added):
-        path = self.root / f"{self.id()}.gguf"
-        path.write_bytes(with_metadata(TINY.read_bytes(), lambda key, value: value, added))
+        path = written(self.root / f"{self.id()}.gguf", with_metadata(TINY.read_bytes(), lambda key, value: value, added))
         return path
 
     def test_files_of_a_folder_end_where_it_does(self):
@@ -176,15 +168,12 @@ class EndsTest(unittest.TestCase):
 
     def test_a_server_renders_tools_by_their_template(self):
         file = self.file(("tokenizer.chat_template.tool_use", STRING, TOOLS.encode()))
-        server = Served(REALIZAR, str(file))
-        try:
+        with Served(REALIZAR, file) as server:
             for asked, is_marked in ((ASKED, False), (WITH_TOOLS, True)):
                 status, _, body = server.ask("POST", "/apply-template", asked, {})
                 self.assertEqual((status, json.loads(body)["prompt"].startswith("TOOLS get_weather")), (200, is_marked))
             status, _, body = server.ask("GET", "/props", None, {})
             self.assertEqual((status, json.loads(body)["chat_template_tool_use"]), (200, TOOLS))
-        finally:
-            self.assertEqual(server.stop(), 0)
 
     def test_a_processors_template_is_read(self):
         folder = self.folder(chat_template={"chat_template": PLAIN})
@@ -194,5 +183,4 @@ class EndsTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

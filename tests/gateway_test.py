@@ -5,25 +5,22 @@ Usage: gateway_test.py REALIZAR."""
 import contextlib
 import http.client
 import json
-import pathlib
 import re
 import shutil
 import socket
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 import unittest
 import urllib.parse
 
+from bundled import MODEL
+from folders import temp_folder
 from lora_files import write_adapter
+from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-REALIZAR = ""
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 ENDLESS = {"messages": [{"role": "user", "content": "Hello"}], "stream": True, "ignore_eos": True, "max_tokens": 30_000}
 
 # The names that the extractor reads from an engine of type "vllm", its default.
@@ -121,11 +118,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Served(REALIZAR, *cls.ARGS)
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0
+        cls.server = cls.enterClassContext(Served(REALIZAR, *cls.ARGS))
 
     def endpoint(self, model=None, **headers):
         status, answered, body = self.server.ask("GET", "/metrics", headers=headers)
@@ -165,10 +158,9 @@ class Load(Case):
 class Adapters(Case):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
+        folder = temp_folder(cls)
         flags = [word for i, name in enumerate(("a", "b", "x,y"))
-                 for word in ("--lora", f"{name}={write_adapter(pathlib.Path(folder.name) / f'{i}', i)}")]
+                 for word in ("--lora", f"{name}={write_adapter(folder / f'{i}', i)}")]
         cls.ARGS = (MODEL, "--ctx", "32000", "--max-seqs", "1", "--max-loras", "4", *flags)
         super().setUpClass()
 
@@ -241,7 +233,4 @@ class KeysForAll(Case):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

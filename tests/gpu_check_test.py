@@ -8,9 +8,9 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
+from folders import temp_folder
 from waiting import DEADLINE_S, until
 
 GPU_CHECK = pathlib.Path(__file__).resolve().parent.parent / "scripts/gpu-check"
@@ -22,9 +22,7 @@ TEST_PROGRAMS = set(re.findall(r'"tests/(\w+)_test"', GPU_CHECK.read_text()))
 
 class GpuCheck(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.root = pathlib.Path(self.folder.name)
+        self.root = temp_folder(self)
         self.program("bin/realizar", "case $1 in devices) echo '0  A GPU  1.0 of 2.0 GB free';; esac")
         for name in TEST_PROGRAMS:
             self.program(f"tests/{name}_test", PASSES)

@@ -4,66 +4,41 @@
 Exits with 77, which ctest shows as skipped, if HAProxy is not installed. Latencies are printed and not checked."""
 import concurrent.futures
 import http.client
-import http.server
 import itertools
 import json
-import pathlib
 import shutil
 import signal
 import statistics
 import sys
-import tempfile
 import threading
 import time
 import unittest
 
-from proxy_rig import ADDRESS, ROUND_ROBIN, HaProxy, Server, connect, free_port, get, make_certificate, send
+from folders import temp_folder
+from program import REALIZAR
+from proxy_rig import ADDRESS, ROUND_ROBIN, FakeServer, HaProxy, Server, connect, free_port, get, make_certificate, send
 from waiting import DEADLINE_S, ONE_THREAD, until
 
-REALIZAR = ""
 SKIPPED = 77
 N_SERVERS = 3
 BUFFER_BYTES = 262144  # tune.bufsize
 
 
-class Dying:
-    """A server that is ready, and closes the connection of every POST without an answer after reading the body."""
+class Dying(FakeServer):
+    """Closes the connection of every POST without an answer."""
 
     def __init__(self):
-        self.paths = paths = []
+        self.paths = []
+        super().__init__()
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def do_GET(self):
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def do_POST(self):
-                self.rfile.read(int(self.headers["Content-Length"]))
-                paths.append(self.path)
-                self.close_connection = True
-
-        self.server = http.server.ThreadingHTTPServer((ADDRESS, 0), Handler)
-        self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None  # the proxy resets the connections of its checks
-        self.port = self.server.server_port
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-
-    def stop(self):
-        self.server.shutdown()
-        self.server.server_close()
+    def answer(self, handler):
+        self.paths.append(handler.path)
+        handler.close_connection = True
 
 
 class Fleet(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = temp_folder(self)
         self.tls = make_certificate(self.folder)
         self.request_ids = itertools.count()
 
@@ -209,8 +184,7 @@ class Conversations(Fleet):
 class Retries(Fleet):
     def setUp(self):
         super().setUp()
-        self.dying, self.server = Dying(), self.start_server(*ONE_THREAD, backend="cpu")
-        self.addCleanup(self.dying.stop)
+        self.dying, self.server = self.enterContext(Dying()), self.start_server(*ONE_THREAD, backend="cpu")
         self.start_proxy([self.dying, self.server])
         # Conversations of the first one, which closes all their connections.
         self.keys = [key for key in (f"conversation {n}" for n in range(40)) if self.is_of_dying(key)]
@@ -337,7 +311,6 @@ class Load(Fleet):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     missing = [name for name in ["haproxy", "openssl"] if not shutil.which(name)]
     if missing:
         print(f"skipped: not installed: {', '.join(missing)}")

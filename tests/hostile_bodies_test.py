@@ -212,4 +212,4 @@ class HostileBodies(Case):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main()

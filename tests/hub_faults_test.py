@@ -3,14 +3,12 @@
 Usage: hub_faults_test.py REALIZAR."""
 import contextlib
 import itertools
-import json
-import pathlib
 import random
-import sys
 import threading
 import time
 import unittest
 
+from folders import written
 import hub_server
 import hub_test
 from hub_server import Hub, sha256
@@ -38,14 +36,12 @@ class Faults(hub_test.Case):
     def test_a_body_that_breaks_off_goes_on_where_it_was(self):
         self.add_big()
 
-        def fault(handler, stage, data):
-            if stage != "blob":
-                return False
+        @self.hub.at("blob")
+        def fault(handler, data):
             first, end, is_range = handler.wanted(data)
             handler.head(data, first, end, is_range)
             handler.send_bytes(data, first, min(end, first + (1 << 20)))
             return end - first <= 1 << 20 or handler.drop()
-        self.hub.fault = fault
         self.pulls(NAME)
         self.assert_stored(BIG)
         self.assertLessEqual(self.hub.sent(BIG), len(BIG) * 1.1)
@@ -54,9 +50,9 @@ class Faults(hub_test.Case):
         self.add_big()
         allowed = threading.Semaphore(3)
 
-        def fault(handler, stage, data):
-            return stage == "blob" and not allowed.acquire(blocking=False) and handler.drop()
-        self.hub.fault = fault
+        @self.hub.at("blob")
+        def fault(handler, data):
+            return not allowed.acquire(blocking=False) and handler.drop()
         self.fails(NAME, "--connections", "2", naming="closed the connection too early")
         self.hub.fault = None
         self.pulls(NAME)
@@ -72,8 +68,9 @@ class Faults(hub_test.Case):
     def outlives_a_stall(self):
         stalls = threading.Semaphore(1)
 
-        def fault(handler, stage, data):
-            if stage != "blob" or not stalls.acquire(blocking=False):
+        @self.hub.at("blob")
+        def fault(handler, data):
+            if not stalls.acquire(blocking=False):
                 return False
             first, end, is_range = handler.wanted(data)
             handler.head(data, first, end, is_range)
@@ -81,7 +78,6 @@ class Faults(hub_test.Case):
             handler.wfile.flush()
             self.hub.ends.wait()
             return True
-        self.hub.fault = fault
         code, _, stderr = self.pull(NAME, "--timeout", "1")
         if code != 0:
             self.assertIn("no byte came for 1000 ms", stderr)
@@ -91,29 +87,24 @@ class Faults(hub_test.Case):
     def test_a_server_that_drips_is_given_up(self):
         self.add_big()
 
-        def fault(handler, stage, data):
-            if stage != "blob":
-                return False
+        @self.hub.at("blob")
+        def fault(handler, data):
             handler.head(data, *handler.wanted(data))
             with contextlib.suppress(OSError):
                 while not self.hub.ends.wait(0.05):
                     handler.wfile.write(b"a")
                     handler.wfile.flush()
-            return True
-        self.hub.fault = fault
         # A server that is too busy to drip in time is given up too, as stalled.
         self.fails(NAME, "--timeout", "1", "--connections", "1", naming=" came ")
 
     def test_a_header_without_end_is_refused(self):
         self.add_big()
 
-        def fault(handler, stage, data):
-            if stage != "blob":
-                return False
+        @self.hub.at("blob")
+        def fault(handler, data):
             with contextlib.suppress(OSError):
                 handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: " + b"a" * (30 << 20) + b"\r\n\r\n")
             return handler.drop()
-        self.hub.fault = fault
         self.fails(NAME, "--connections", "1", naming="the header has")
 
     def test_parts_with_other_weak_tags_are_not_put_together(self):
@@ -121,14 +112,13 @@ class Faults(hub_test.Case):
         self.hub.links["m.gguf"] = BIG
         n_asked = itertools.count()
 
-        def fault(handler, stage, data):
+        @self.hub.at()
+        def fault(handler, data):
             n = next(n_asked)
             version = BIG if n < 3 else other  # its length, and two pieces
             first, end, is_range = handler.wanted(version)
             handler.head(version, first, end, is_range, ETag=f'W/"{n < 3}"')
             handler.send_bytes(version, first, end)
-            return True
-        self.hub.fault = fault
         self.pulls(f"{self.hub.url}/m.gguf", "--connections", "1")
         self.assert_stored(other)
 
@@ -136,11 +126,10 @@ class Faults(hub_test.Case):
         self.hub.links["m.gguf"] = BIG
         ranges = []
 
-        def fault(handler, stage, data):
+        @self.hub.at()
+        def fault(handler, data):
             ranges.append(handler.headers.get("Range"))
             handler.send_file(data, ETag="")
-            return True
-        self.hub.fault = fault
         self.pulls(f"{self.hub.url}/m.gguf")
         self.assert_stored(BIG)
         self.assertEqual((set(ranges[:-1]), ranges[-1]), ({"bytes=0-0"}, None))
@@ -149,11 +138,9 @@ class Faults(hub_test.Case):
         self.add_big()
         wrong = BIG[:-1] + b"\0"
 
-        def fault(handler, stage, data):
-            if stage == "blob":
-                handler.send_file(data, changed_bytes=wrong)
-            return stage == "blob"
-        self.hub.fault = fault
+        @self.hub.at("blob")
+        def fault(handler, data):
+            handler.send_file(data, changed_bytes=wrong)
         stderr = self.fails(NAME, naming=sha256(BIG))
         self.assertIn(sha256(wrong), stderr)
         self.assertEqual(list((self.store / "blobs").iterdir()), [])
@@ -165,48 +152,37 @@ class Faults(hub_test.Case):
         files = {"config.json": b"{}", "model.safetensors": b"weights"}
         self.hub.add_repo("maker/folder", files, small=["config.json"])
 
-        def fault(handler, stage, data):
-            is_config = stage == "resolve" and handler.path.endswith("config.json")
-            if is_config:
-                handler.reply(200, b"[]")
-            return is_config
-        self.hub.fault = fault
+        @self.hub.at("resolve")
+        def fault(handler, data):
+            return handler.path.endswith("config.json") and handler.reply(200, b"[]")
         self.fails("hf:maker/folder", naming="git's SHA-1")
 
     def test_lengths_that_lie_are_refused(self):
         self.add_big()
 
-        def with_head(**changed):
-            def fault(handler, stage, data):
-                if stage != "blob":
-                    return False
-                first, end, is_range = handler.wanted(data)
-                handler.head(data, first, end, is_range, **changed)
-                with contextlib.suppress(OSError):
-                    handler.send_bytes(data, first, end)
-                    handler.wfile.write(b"more" * 5000)
-                return True
-            return fault
         for changed, naming in (({"Content_Range": "bytes 0-9/10"}, "expected 25165824 bytes, the server's file has 10"),
                                 ({"Content_Range": "nonsense"}, "nonsense"),
                                 ({"Content_Range": f"bytes 0-99999999999/{len(BIG)}"}, "bytes 0-99999999999"),
                                 ({"Content_Range": f"bytes 7-4194310/{len(BIG)}"}, "expected bytes"),
                                 ({"Content_Length": len(BIG) * 2}, "more bytes than it announced")):
-            self.hub.fault = with_head(**changed)
+            @self.hub.at("blob")
+            def fault(handler, data, changed=changed):
+                first, end, is_range = handler.wanted(data)
+                handler.head(data, first, end, is_range, **changed)
+                with contextlib.suppress(OSError):
+                    handler.send_bytes(data, first, end)
+                    handler.wfile.write(b"more" * 5000)
             self.fails(NAME, "--connections", "1", naming=naming)
 
     def test_ranges_that_are_cut_short_are_completed(self):
         self.add_big()
 
-        def fault(handler, stage, data):
-            if stage != "blob":
-                return False
+        @self.hub.at("blob")
+        def fault(handler, data):
             first, end, _ = handler.wanted(data)
             end = min(end, first + (1 << 20))
             handler.head(data, first, end, True)
             handler.send_bytes(data, first, end)
-            return True
-        self.hub.fault = fault
         self.pulls(NAME)
         self.assert_stored(BIG)
         self.assertEqual(self.hub.sent(BIG), len(BIG))
@@ -214,13 +190,11 @@ class Faults(hub_test.Case):
     def test_a_server_without_ranges_will_do(self):
         self.add_big()
 
-        def fault(handler, stage, data):
-            if stage == "blob":
-                handler.head(data, 0, len(data), False)
-                with contextlib.suppress(OSError):
-                    handler.send_bytes(data, 0, len(data))
-            return stage == "blob"
-        self.hub.fault = fault
+        @self.hub.at("blob")
+        def fault(handler, data):
+            handler.head(data, 0, len(data), False)
+            with contextlib.suppress(OSError):
+                handler.send_bytes(data, 0, len(data))
         self.pulls(NAME)
         self.assert_stored(BIG)
 
@@ -238,10 +212,9 @@ class Faults(hub_test.Case):
     def test_statuses_say_what_to_do(self):
         self.add_tiny()
         for status, naming in ((401, "HF_TOKEN"), (403, "terms must be accepted"), (404, "does not have it"), (400, "status 400")):
-            def fault(handler, stage, data, status=status):
+            @self.hub.at()
+            def fault(handler, data, status=status):
                 handler.reply(status)
-                return True
-            self.hub.fault = fault
             self.hub.requests.clear()
             self.fails(NAME, naming=naming)
             self.assertEqual(len(self.hub.requests), 1, "such a status is final")
@@ -254,58 +227,47 @@ class Faults(hub_test.Case):
         for status, stage in ((429, "info"), (503, "blob")):
             times = []
 
-            def fault(handler, at, data, status=status, stage=stage, times=times):
-                if at != stage:
-                    return False
+            @self.hub.at(stage)
+            def fault(handler, data, status=status, times=times):
                 times.append(time.monotonic())
-                if len(times) > 1:
-                    return False
-                handler.reply(status, Retry_After=1)
-                return True
-            self.hub.fault = fault
+                return len(times) == 1 and handler.reply(status, Retry_After=1)
             self.pulls(NAME, "--connections", "1")
             self.assertGreaterEqual(times[1] - times[0], 1)
             self.assertEqual(self.run_it("rm", NAME)[0], 0)
 
-        def patient(handler, at, data):
+        @self.hub.at()
+        def patient(handler, data):
             handler.reply(429, Retry_After=99999)
-            return True
-        self.hub.fault = patient
         self.fails(NAME, naming="try again in 99999 s")
 
     def test_an_address_that_has_expired_is_asked_for_again(self):
         self.add_tiny()
         refused = threading.Semaphore(2)
 
-        def fault(handler, stage, data):
-            expired = stage == "blob" and refused.acquire(blocking=False)
-            if expired:
-                handler.reply(403)
-            return expired
-        self.hub.fault = fault
+        @self.hub.at("blob")
+        def fault(handler, data):
+            return refused.acquire(blocking=False) and handler.reply(403)
         self.pulls(NAME)
 
     def test_redirects_end(self):
         self.add_tiny()
         for location, naming in (("/loop", "redirects"), ("file:///etc/passwd", "expected https:// or http://"),
                                  ("ftp://127.0.0.1/x", "expected https:// or http://"), ("", "without a Location")):
-            def fault(handler, stage, data, location=location):
+            @self.hub.at()
+            def fault(handler, data, location=location):
                 handler.reply(302, **({"Location": location} if location else {}))
-                return True
-            self.hub.fault = fault
             self.fails(NAME, naming=naming)
 
     def test_answers_that_are_no_json_or_too_long_are_refused(self):
         self.add_tiny()
         for stage, body in (("info", b"<html>"), ("info", b'{"sha": 1}'), ("tree", b"{}"), ("tree", b"[" * 100_000)):
-            def fault(handler, at, data, stage=stage, body=body):
-                if at == stage:
-                    handler.reply(200, body)
-                return at == stage
-            self.hub.fault = fault
+            @self.hub.at(stage)
+            def fault(handler, data, body=body):
+                handler.reply(200, body)
             self.fails(NAME, naming="realizar:")
 
-        def endless(handler, at, data):
+        @self.hub.at()
+        def endless(handler, data):
             handler.send_response(200)
             handler.send_header("Connection", "close")
             handler.end_headers()
@@ -313,8 +275,6 @@ class Faults(hub_test.Case):
                 while not self.hub.ends.is_set():
                     handler.wfile.write(b" " * 65536)
             handler.close_connection = True
-            return True
-        self.hub.fault = endless
         self.fails(NAME, naming="expected at most")
 
     def test_a_proxy_of_the_environment_is_used(self):
@@ -340,8 +300,7 @@ class Tls(hub_test.Case):
     def test_a_token_goes_to_its_own_host_alone(self):
         self.add_tiny()
         self.hub.token = "hf_secret"
-        token = self.folder / "token"
-        token.write_text("hf_secret\n")
+        token = written(self.folder / "token", "hf_secret\n")
         trust = ["--ca-file", self.certificate[0]]
         # The user's token is for Hugging Face and not for a mirror.
         self.fails(NAME, *trust, naming="requires a token", environment={"HF_TOKEN": "hf_secret"})
@@ -358,15 +317,12 @@ class Tls(hub_test.Case):
         plain = Hub()
         self.addCleanup(plain.close)
 
-        def fault(handler, stage, data):
-            if stage == "resolve":
-                handler.reply(302, Location=f"{plain.url}/x.gguf")
-            return stage == "resolve"
-        self.hub.fault = fault
+        @self.hub.at("resolve")
+        def fault(handler, data):
+            handler.reply(302, Location=f"{plain.url}/x.gguf")
         self.fails(NAME, "--ca-file", self.certificate[0], naming="not encrypted")
         self.assertEqual(plain.requests, [])
 
 
 if __name__ == "__main__":
-    hub_test.REALIZAR = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

@@ -60,6 +60,14 @@ class Hub:
             server.shutdown()
             server.server_close()
 
+    def at(self, stage=None):
+        """Decorates a function of (handler, data) that answers at this or every stage; if it returns False, the server
+        does."""
+        def use(answer):
+            self.fault = lambda handler, at, data: stage in (None, at) and answer(handler, data) is not False
+            return answer
+        return use
+
     def add_repo(self, name, files, small=()):
         """Files in LFS, except for those in `small`."""
         self.repos[name] = dict(files)

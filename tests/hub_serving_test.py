@@ -4,11 +4,9 @@ hub_serving_test.py REALIZAR."""
 import contextlib
 import http.client
 import json
-import pathlib
 import select
 import socket
 import subprocess
-import sys
 import threading
 import unittest
 
@@ -669,5 +667,4 @@ class View(Managed):
 
 
 if __name__ == "__main__":
-    hub_test.REALIZAR = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

@@ -11,16 +11,17 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
 
+from folders import written
 import hub_server
 from gguf_edit import STRING, with_metadata
 from hub_server import Hub, sha256
 from lora_files import write_gguf_adapter
 from model_copies import copy_with_words
+from program import REALIZAR
 from terminal import Terminal
 from waiting import DEADLINE_S, until
 
@@ -29,7 +30,6 @@ TINY = (ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf").read_bytes()
 QUESTION, ANSWER = "What is the capital of France?", "The capital of France is Paris.\n"
 BIG = random.Random(1).randbytes(24 << 20)  # six pieces of a download
 NAME = "hf:maker/model:Q8_0"
-REALIZAR = ""
 
 
 class Case(unittest.TestCase):
@@ -470,8 +470,7 @@ class Names(Case):
         damaged = self.store / "manifests/local/_/damaged/latest.json"
         damaged.parent.mkdir(parents=True)
         damaged.write_text("{")
-        unused = self.store / f"blobs/sha256-{sha256(b'unused')}"
-        unused.write_bytes(b"unused")
+        unused = written(self.store / f"blobs/sha256-{sha256(b'unused')}", b"unused")
         code, stdout, stderr = self.run_it("prune")
         self.assertEqual((code, stdout), (0, "freed 6 bytes\n"), stderr)
         self.assertIn(str(damaged), stderr)
@@ -591,8 +590,7 @@ class Search(Case):
         self.assertEqual([hit["name"] for hit in self.found("gemma")], self.ROWS)
 
     def test_a_token_goes_to_the_hub_that_it_is_for(self):
-        token = self.folder / "token"
-        token.write_text("mine\n")
+        token = written(self.folder / "token", "mine\n")
         environment = {"HF_TOKEN": "secret"}
         self.search("gemma", environment=environment)
         self.search("gemma", "--token-file", token, environment=environment)
@@ -607,11 +605,9 @@ class Disks(Case):
         tree = [{"type": "file", "oid": "0" * 40, "size": 9, "path": "m-Q8_0.gguf",
                  "lfs": {"oid": sha256(TINY), "size": 1 << 49, "pointerSize": 134}}]
 
-        def fault(handler, stage, data):
-            if stage == "tree":
-                handler.reply(200, json.dumps(tree).encode())
-            return stage == "tree"
-        self.hub.fault = fault
+        @self.hub.at("tree")
+        def fault(handler, data):
+            handler.reply(200, json.dumps(tree).encode())
         self.fails(NAME, naming="too full: 563 TB are wanted")
         self.assertNotIn("resolve", self.hub.stages())
 
@@ -681,9 +677,8 @@ class Interruptions(Case):
         self.go = threading.Event()
         left = [n_bytes]
 
-        def fault(handler, stage, data):
-            if stage != "blob":
-                return False
+        @self.hub.at("blob")
+        def fault(handler, data):
             first, end, is_range = handler.wanted(data)
             with self.hub.lock:
                 now = min(left[0], end - first)
@@ -694,8 +689,6 @@ class Interruptions(Case):
             if first + now < end:
                 self.go.wait(DEADLINE_S)
                 handler.send_bytes(data, first + now, end)
-            return True
-        self.hub.fault = fault
         self.addCleanup(self.go.set)
 
     def begin(self):
@@ -713,16 +706,19 @@ class Interruptions(Case):
         rows = path.read_bytes()[128:]
         return sum(int.from_bytes(rows[at:at + 8], "little") for at in range(0, len(rows), 8))
 
-    def test_a_killed_download_goes_on(self):
-        process = self.begin()
-        process.kill()
-        process.wait()
-        self.assertEqual(self.names(), [])
+    def goes_on(self):
         self.hub.fault = None
         before = self.hub.sent(BIG)
         self.pulls(NAME)
         self.assert_stored(BIG)
         self.assertLessEqual(self.hub.sent(BIG) - before, len(BIG) - (8 << 20))
+
+    def test_a_killed_download_goes_on(self):
+        process = self.begin()
+        process.kill()
+        process.wait()
+        self.assertEqual(self.names(), [])
+        self.goes_on()
 
     def test_ctrl_c_ends_a_download_and_loses_nothing(self):
         process = self.begin()
@@ -730,11 +726,7 @@ class Interruptions(Case):
         _, stderr = process.communicate(timeout=DEADLINE_S)
         self.assertEqual(process.returncode, 130, stderr)
         self.assertIn("received data is kept", stderr)
-        self.hub.fault = None
-        before = self.hub.sent(BIG)
-        self.pulls(NAME)
-        self.assert_stored(BIG)
-        self.assertLessEqual(self.hub.sent(BIG) - before, len(BIG) - (8 << 20))
+        self.goes_on()
 
     def test_two_at_once_download_a_file_once(self):
         first = self.begin()
@@ -764,5 +756,4 @@ class Interruptions(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = str(pathlib.Path(sys.argv.pop(1)).resolve())
     unittest.main()

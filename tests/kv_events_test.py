@@ -11,11 +11,12 @@ import re
 import shutil
 import socket
 import struct
-import subprocess
 import sys
 import tempfile
 import unittest
 
+import program
+from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
 
@@ -26,7 +27,6 @@ except ImportError as missing:
     print(f"skipped: Python has no {missing.name} (Debian's packages python3-zmq and python3-msgpack)")
     sys.exit(77)
 
-REALIZAR = ""
 BLOCK = 32  # tokens
 END = (-1).to_bytes(8, "big", signed=True)
 
@@ -135,9 +135,8 @@ class Case(unittest.TestCase):
     def serve(self, *args, replay=True):
         """A server with small memory, and the addresses of its events."""
         more = ["--kv-events-replay", "tcp://127.0.0.1:0"] if replay else []
-        server = Served(REALIZAR, "realizar-tiny", "--ctx", "512", "--kv-tokens", str(24 * BLOCK), "--max-seqs", "2", "--no-idle-prefill",
-                        "--kv-events", "tcp://*:0", *more, *args)
-        self.addCleanup(lambda: server.process.poll() is None and server.stop())
+        server = self.enterContext(Served(REALIZAR, "realizar-tiny", "--ctx", "512", "--kv-tokens", str(24 * BLOCK), "--max-seqs", "2", "--no-idle-prefill",
+                        "--kv-events", "tcp://*:0", *more, *args))
         line = server.process.stdout.readline()
         found = re.search(r"KV events of (\S+) are published at tcp://0\.0\.0\.0:(\d+)(?:, and repeated at (\S+))?", line)
         self.assertTrue(found, line)
@@ -327,8 +326,7 @@ class Subscribers(Case):
         self.addCleanup(router.close, 0)
         router.setsockopt(zmq.SUBSCRIBE, b"")
         port = router.bind_to_random_port("tcp://127.0.0.1")
-        server = Served(REALIZAR, "realizar-tiny", "--kv-events", f"tcp://127.0.0.1:{port}", "--kv-events-topic", "here")
-        self.addCleanup(lambda: server.process.poll() is None and server.stop())
+        server = self.enterContext(Served(REALIZAR, "realizar-tiny", "--kv-events", f"tcp://127.0.0.1:{port}", "--kv-events-topic", "here"))
         texts = self.texts(7)
 
         def told():
@@ -374,8 +372,7 @@ class Subscribers(Case):
 
 class Refusals(unittest.TestCase):
     def refusal(self, *args, **options):
-        ended = subprocess.run([REALIZAR, "serve", "realizar-tiny", "--port", "0", *args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                               timeout=DEADLINE_S, **options)
+        ended = program.run("serve", "realizar-tiny", "--port", "0", *args, **options)
         self.assertEqual(ended.returncode, 1, ended.stdout)
         return ended.stderr
 
@@ -408,5 +405,4 @@ class Refusals(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = os.path.abspath(sys.argv.pop(1))
     unittest.main()

@@ -10,37 +10,25 @@ import pathlib
 import resource
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 
+from bundled import MODEL
+from folders import temp_folder, written
+import program
+from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-REALIZAR = ""
 TEXT = "Once upon a time a little bird sat in a tree and sang of the sea, the wind and the hills. " * 4
 
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        self.servers = []
-
-    def tearDown(self):
-        for server in self.servers:
-            self.assertEqual(server.stop(), 0)
+        self.folder = temp_folder(self)
 
     def serve(self, *args):
-        server = Served(REALIZAR, *map(str, args))
-        self.servers.append(server)
-        return server
-
-    def end(self, server):
-        self.servers.remove(server)
-        self.assertEqual(server.stop(), 0)
+        return self.enterContext(Served(REALIZAR, *args))
 
     def ask(self, server, method, path, body=None, key=None, status=200):
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -68,7 +56,7 @@ class Slots(Case):
         self.assertEqual(saved["n_written"], file.stat().st_size)
         self.assertGreaterEqual(saved["timings"]["save_ms"], 0)
         self.assertEqual(file.stat().st_mode & 0o777, 0o600)
-        self.end(first)
+        self.assertEqual(first.stop(), 0)
 
         second = self.serve("--slot-save-path", self.folder, "--max-seqs", 4)
         restored = self.act(second, "restore", 0)
@@ -136,7 +124,7 @@ class Slots(Case):
             self.assertIn("cannot be restored", self.act(server, "restore", 1, name, status=400)["error"]["message"])
         os.mkfifo(self.folder / "pipe")
         self.act(server, "restore", 1, "pipe", status=400)
-        self.end(server)
+        self.assertEqual(server.stop(), 0)
         other = self.serve("--slot-save-path", self.folder, "--kv-type", "q8_0")
         self.assertIn("another model", self.act(other, "restore", 0, status=400)["error"]["message"])
 
@@ -162,8 +150,7 @@ class Slots(Case):
         self.assertEqual(self.act(server, "save", 0, status=501)["error"]["type"], "not_supported_error")
 
     def test_a_folder_that_cannot_be_used_is_told_at_the_start(self):
-        done = subprocess.run([REALIZAR, "serve", MODEL, "--slot-save-path", str(self.folder / "not/there")],
-                              capture_output=True, text=True, timeout=DEADLINE_S)
+        done = program.run("serve", MODEL, "--slot-save-path", self.folder / "not/there")
         self.assertEqual(done.returncode, 1)
         self.assertIn("not/there", done.stderr)
 
@@ -248,7 +235,7 @@ class Models(Case):
         shutil.copy(MODEL, self.folder / "d" / "own.gguf")
         server = self.serve("--models-dir", self.folder)
         self.ask(server, "DELETE", "/models?model=b", status=403)
-        self.end(server)
+        self.assertEqual(server.stop(), 0)
         server = self.serve("own=" + MODEL, "--models-dir", self.folder, "--delete-models")
         self.ask(server, "DELETE", "/models?model=own", status=403)
         for name in ("nothing", "..%2F..", "", "a.gguf"):
@@ -358,7 +345,7 @@ class Defaults(Case):
         server = self.serve(MODEL, "--chat-template", "command-r")
         self.assertTrue(self.ask(server, "POST", "/apply-template", messages)["prompt"].endswith(
             "<|USER_TOKEN|>Hi there<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"))
-        self.end(server)
+        self.assertEqual(server.stop(), 0)
         file = self.folder / "own.jinja"
         file.write_text("{% for m in messages %}{{ m.content }} {% endfor %}{{ date_string }} {{ datetime }} {{ mood }}")
         server = self.serve(MODEL, "--chat-template-file", file, "--chat-template-kwargs", '{"mood": "calm"}')
@@ -368,7 +355,7 @@ class Defaults(Case):
         self.assertIn(prompt, [time.strftime("You are a test. Hi there %d %b %Y %b %d %Y calm", day) for day in days])
         for args in (("--chat-template", "no-such-name"), ("--chat-template", "{% if %}"), ("--chat-template-kwargs", "[]"),
                      ("--max-tokens", "-2"), ("--reasoning", "maybe")):
-            done = subprocess.run([REALIZAR, "serve", MODEL, *args], capture_output=True, text=True, timeout=DEADLINE_S)
+            done = program.run("serve", MODEL, *args)
             self.assertNotEqual(done.returncode, 0, args)
             self.assertIn("emplate" if "template" in args[0] else args[0], done.stderr)
 
@@ -378,7 +365,7 @@ class Defaults(Case):
         plain = self.ask(server, "POST", "/completion", ask)
         self.assertLess(plain["tokens_predicted"], 64)
         self.assertTrue(plain["truncated"])
-        self.end(server)
+        self.assertEqual(server.stop(), 0)
         server = self.serve(MODEL, "--ctx", 64, "--context-shift")
         shifted = self.ask(server, "POST", "/completion", ask | {"n_keep": 4})
         self.assertEqual((shifted["tokens_predicted"], shifted["timings"]["predicted_n"]), (150, 150))
@@ -390,8 +377,7 @@ class Defaults(Case):
         self.assertEqual(endless["tokens_predicted"], 1024, "as many as the model was trained for")
 
     def test_templates_have_what_they_ask_for(self):
-        file = self.folder / "own.jinja"
-        file.write_text("{{ bos_token }}{{ functions }}{% if add_generation_prompt %}go{% endif %}")
+        file = written(self.folder / "own.jinja", "{{ bos_token }}{{ functions }}{% if add_generation_prompt %}go{% endif %}")
         server = self.serve(MODEL, "--chat-template-file", file)
         messages = {"messages": [{"role": "user", "content": "Hi"}]}
 
@@ -421,7 +407,7 @@ class Defaults(Case):
         [states] = self.ask(server, "POST", "/embeddings", {"input": "hello hello hello"})
         n_tokens = self.ask(server, "POST", "/tokenize", {"content": "hello hello hello"})["count"]
         self.assertEqual(len(states["embedding"]), n_tokens)
-        self.end(server)
+        self.assertEqual(server.stop(), 0)
         server = self.serve(MODEL)
         [vector] = self.ask(server, "POST", "/embedding", {"content": "hello hello hello"})
         self.assertAlmostEqual(sum(x * x for x in vector["embedding"][0]), 1, places=3)
@@ -436,12 +422,7 @@ class CommandLine(Case):
         link = self.folder / "realizar-server"
         if not link.exists():
             link.symlink_to(pathlib.Path(REALIZAR).resolve())
-        server = Served.__new__(Served)
-        server.process = subprocess.Popen([str(link), "--port", "0", *map(str, args)], stdin=subprocess.DEVNULL,
-                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.servers.append(server)
-        server.await_model()
-        return server
+        return self.enterContext(Served(link, *args, command=()))
 
     def test_is_llama_servers_under_its_name(self):
         (self.folder / "llama-server").symlink_to(pathlib.Path(REALIZAR).resolve())
@@ -507,10 +488,10 @@ class CommandLine(Case):
         methods = "GET, POST, DELETE, OPTIONS"
         keyed = self.serve_as_llama_server("-m", MODEL, "--api-key", "k")
         self.assertEqual(preflight(keyed, "https://a.example"), (200, "https://a.example", methods))
-        self.end(keyed)
+        self.assertEqual(keyed.stop(), 0)
         open_to_all = self.serve_as_llama_server("-m", MODEL)
         self.assertEqual(preflight(open_to_all, "https://a.example"), (200, None, None))
-        self.end(open_to_all)
+        self.assertEqual(open_to_all.stop(), 0)
         local = self.serve_as_llama_server("-m", MODEL, "--cors-origins", "localhost")
         for origin in ("http://localhost", "http://localhost:8080", "http://127.0.0.1:3000", "http://[::1]"):
             self.assertEqual(preflight(local, origin), (200, origin, methods))
@@ -518,8 +499,7 @@ class CommandLine(Case):
             self.assertEqual(preflight(local, origin), (200, None, None))
 
     def test_lets_models_think_that_can(self):
-        template = self.folder / "thinks.jinja"
-        template.write_text("{{ messages[0].content }}<think>{% if not enable_thinking %}</think>{% endif %}")
+        template = written(self.folder / "thinks.jinja", "{{ messages[0].content }}<think>{% if not enable_thinking %}</think>{% endif %}")
         messages = {"messages": [{"role": "user", "content": "Hi"}]}
         for flags, prompt in (([], "Hi<think>"), (["--reasoning", "auto"], "Hi<think>"),
                               (["--reasoning", "off"], "Hi<think></think>")):
@@ -527,9 +507,8 @@ class CommandLine(Case):
             self.assertEqual(self.ask(server, "POST", "/apply-template", messages)["prompt"], prompt)
             never = messages | {"chat_template_kwargs": {"enable_thinking": False}}
             self.assertEqual(self.ask(server, "POST", "/apply-template", never)["prompt"], "Hi<think></think>")
-            self.end(server)
+            self.assertEqual(server.stop(), 0)
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

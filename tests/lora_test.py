@@ -4,20 +4,16 @@ refused ones. Usage: lora_test.py REALIZAR."""
 import concurrent.futures
 import json
 import pathlib
-import subprocess
-import sys
-import tempfile
 import unittest
 
+from bundled import ANSWER, MODEL, QUESTION
+from folders import temp_folder
 from lora_files import write_adapter
+import program
+from program import REALIZAR
 from served import Served
-from waiting import DEADLINE_S
 
-REALIZAR = ""
-MODEL = str(pathlib.Path(__file__).parent.parent / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-QUESTION = "What is the capital of France?"
 CHAT = {"messages": [{"role": "user", "content": QUESTION}], "temperature": 0, "max_tokens": 24, "seed": 1}
-ANSWER = "The capital of France is Paris."
 
 
 class WithAdapters(unittest.TestCase):
@@ -27,22 +23,14 @@ class WithAdapters(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        at = pathlib.Path(cls.folder.name)
-        cls.at = at
+        at = cls.at = temp_folder(cls)
         cls.a, cls.b = write_adapter(at / "start/a", 1), write_adapter(at / "start/b", 2, use_rslora=True)
         cls.c = write_adapter(at / "more/c", 3)
         write_adapter(at / "more/dora", 4, use_dora=True)
         write_adapter(at / "more/wide", 5, rank=5)
         (at / "more/link").symlink_to(cls.a)
         flags = [flag.format(at=at) for flag in cls.flags]
-        cls.server = Served(REALIZAR, MODEL, "--lora", f"a={cls.a}", "--lora", f"b={cls.b}:0.5", *flags)
-
-    @classmethod
-    def tearDownClass(cls):
-        code = cls.server.stop()
-        cls.folder.cleanup()
-        assert code == 0, code
+        cls.server = cls.enterClassContext(Served(REALIZAR, MODEL, "--lora", f"a={cls.a}", "--lora", f"b={cls.b}:0.5", *flags))
 
     def ask(self, path, body, status=200):
         got, _, answer = self.server.ask("POST", path, body)
@@ -59,7 +47,7 @@ class WithAdapters(unittest.TestCase):
         return json.loads(self.ask(path, body, status))["error"]["message"]
 
     def run_program(self, *args):
-        done = subprocess.run([REALIZAR, *args], capture_output=True, text=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
+        done = program.run(*args)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.strip()
 
@@ -151,8 +139,7 @@ class Choosing(WithAdapters):
         self.assertEqual(self.run_program("run", *flags), ANSWER)
         self.assertEqual(self.run_program("run", *flags, "--lora", str(self.a)), self.answer(model="a").strip())
         self.assertEqual(self.run_program("run", *flags, "--lora", f"{self.b}:0.5"), self.answer(model="b").strip())
-        done = subprocess.run([REALIZAR, "run", *flags, "--lora", str(self.a), "--lora", str(self.b)], capture_output=True,
-                              text=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
+        done = program.run("run", *flags, "--lora", self.a, "--lora", self.b)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("one adapter at a time", done.stderr)
 
@@ -198,7 +185,7 @@ class AtRunTime(WithAdapters):
         for path, part in (("dora", "use_dora"), ("wide", "the rank 5 is above the model's maximum")):
             message = json.loads(self.load("x", path, 400))["error"]["message"]
             self.assertIn(part, message)
-            self.assertNotIn(self.folder.name, message)
+            self.assertNotIn(str(self.at), message)
         for body in ({}, {"lora_name": "x"}, {"lora_name": 1, "lora_path": "c"}, {"lora_name": "x:y", "lora_path": "c"}, []):
             self.ask("/v1/load_lora_adapter", body, 400)
         self.ask("/v1/load_lora_adapter", {"lora_name": "x", "lora_path": "c", "scale": "much"}, 400)
@@ -219,50 +206,40 @@ class AtRunTime(WithAdapters):
 
 class Defaults(unittest.TestCase):
     def test_requests_that_name_none_have_the_default_one(self):
-        with tempfile.TemporaryDirectory() as folder:
-            at = pathlib.Path(folder)
-            a = write_adapter(at / "a", 1)
-            server = Served(REALIZAR, MODEL, "--lora", f"a={a}", "--lora-default", "a")
+        a = write_adapter(temp_folder(self) / "a", 1)
+        with Served(REALIZAR, MODEL, "--lora", f"a={a}", "--lora-default", "a") as server:
             told = [json.loads(server.ask("POST", "/v1/chat/completions", {**CHAT, **fields})[2])["choices"][0]["message"]["content"]
                     for fields in ({}, {"model": "a"}, {"lora": []})]
-            self.assertEqual(server.stop(), 0)
-            self.assertEqual(told[0], told[1])
-            self.assertEqual(told[2], ANSWER)
-            self.assertNotEqual(told[0], ANSWER)
+        self.assertEqual(told[0], told[1])
+        self.assertEqual(told[2], ANSWER)
+        self.assertNotEqual(told[0], ANSWER)
 
     def test_llama_servers_flags_are_read_as_it_reads_them(self):
-        with tempfile.TemporaryDirectory() as folder:
-            at = pathlib.Path(folder)
-            a = write_adapter(at / "a", 1)
-            link = at / "realizar-server"
-            link.symlink_to(pathlib.Path(REALIZAR).resolve())
-            scales = []
-            for flags in (["--lora", str(a)], ["--lora-scaled", f"{a}:0.5"], ["--lora", str(a), "--lora-init-without-apply"]):
-                server = Served.__new__(Served)
-                server.process = subprocess.Popen([str(link), "-m", MODEL, "--port", "0", *flags], stdin=subprocess.DEVNULL,
-                                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                server.await_model()
+        at = temp_folder(self)
+        a = write_adapter(at / "a", 1)
+        link = at / "realizar-server"
+        link.symlink_to(pathlib.Path(REALIZAR).resolve())
+        scales = []
+        for flags in (["--lora", str(a)], ["--lora-scaled", f"{a}:0.5"], ["--lora", str(a), "--lora-init-without-apply"]):
+            with Served(str(link), "-m", MODEL, *flags, command=()) as server:
                 scales.append([adapter["scale"] for adapter in json.loads(server.ask("GET", "/lora-adapters")[2])])
                 self.assertEqual(server.ask("POST", "/lora-adapters", [{"id": 0, "scale": 2}])[0], 200)
                 self.assertEqual(json.loads(server.ask("GET", "/lora-adapters")[2])[0]["scale"], 2)
-                self.assertEqual(server.stop(), 0)
-            self.assertEqual(scales, [[1.0], [0.5], [0]])
+        self.assertEqual(scales, [[1.0], [0.5], [0]])
 
 
 class WrongStarts(unittest.TestCase):
     def test_are_said(self):
-        with tempfile.TemporaryDirectory() as folder:
-            dora = write_adapter(pathlib.Path(folder) / "dora", 1, use_dora=True)
-            for flags, part in ((["--lora", "a=none.gguf"], "none.gguf"), (["--lora", f"a={dora}"], "use_dora"),
-                                (["--lora", "=x"], "[NAME=]PATH[:SCALE]"), (["--lora", f"a:b={dora}"], "without ':'"),
-                                (["--lora", f"a={dora}", "--lora-default", "b"], "no --lora of"),
-                                (["--lora-dir", f"{folder}/none"], "there is no folder")):
-                done = subprocess.run([REALIZAR, "serve", MODEL, "--port", "0", *flags], capture_output=True, text=True,
-                                      timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
-                self.assertNotEqual(done.returncode, 0, flags)
-                self.assertIn(part, done.stderr)
+        folder = temp_folder(self)
+        dora = write_adapter(folder / "dora", 1, use_dora=True)
+        for flags, part in ((["--lora", "a=none.gguf"], "none.gguf"), (["--lora", f"a={dora}"], "use_dora"),
+                            (["--lora", "=x"], "[NAME=]PATH[:SCALE]"), (["--lora", f"a:b={dora}"], "without ':'"),
+                            (["--lora", f"a={dora}", "--lora-default", "b"], "no --lora of"),
+                            (["--lora-dir", f"{folder}/none"], "there is no folder")):
+            done = program.run("serve", MODEL, "--port", "0", *flags)
+            self.assertNotEqual(done.returncode, 0, flags)
+            self.assertIn(part, done.stderr)
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main(verbosity=1)

@@ -17,6 +17,7 @@ import unittest
 import urllib.request
 
 from manifest_schemas import SCHEMAS, faults
+from program import REALIZAR
 from served import Served
 from waiting import until
 
@@ -28,7 +29,6 @@ except ImportError:
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DEPLOY = ROOT / "deploy"
 NODE_MODULES = ROOT / "tests/manifests/node_modules"
-REALIZAR = ""
 SKIPPED = 77
 KUSTOMIZE = ["kustomize", "build"] if shutil.which("kustomize") else ["kubectl", "kustomize"]
 FOLDERS = ["base", "overlays/example", "overlays/gateway", "overlays/gpu"]
@@ -423,7 +423,6 @@ class Monitoring(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     program = unittest.main(verbosity=2, exit=False)
     all_skipped = len(program.result.skipped) == program.result.testsRun
     sys.exit(SKIPPED if all_skipped else 0 if program.result.wasSuccessful() else 1)

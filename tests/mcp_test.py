@@ -10,22 +10,22 @@ import socket
 import ssl
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 import unittest.mock
 import urllib.parse
 
+from bundled import MODEL, ROOT
+from folders import temp_folder, written
 from gguf_edit import with_metadata
 from mcp_servers import TOOLS, McpServers
+import program
+from program import REALIZAR
 from served import Served
 from terminal import Terminal
 from waiting import DEADLINE_S, ONE_THREAD, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
 WORD = "a \x1b[31mred\x1b[0m word"  # the argument of the tool echo
-REALIZAR = ""
 CONSENT = "[a]lways in this chat: "
 BAD_SERVERS = {
     "wrong_id": "no answer", "wrong_version": "it speaks revision", "redirect": "redirects are not followed",
@@ -46,10 +46,8 @@ def is_alive(pid):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-        self.env = {"XDG_STATE_HOME": folder.name, "HOME": folder.name, "NO_COLOR": "1"}
+        self.folder = temp_folder(self)
+        self.env = {"XDG_STATE_HOME": str(self.folder), "HOME": str(self.folder), "NO_COLOR": "1"}
         self.servers = McpServers(self)
 
     def mcp(self, mode):
@@ -57,8 +55,7 @@ class Case(unittest.TestCase):
 
     def run_once(self, *args):
         length = [] if "-n" in args else ["-n", "60"]
-        return subprocess.run([REALIZAR, "run", "--temperature", "0", *ONE_THREAD, *length, *args], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, env={**os.environ, **self.env}, timeout=DEADLINE_S)
+        return program.run("run", "--temperature", "0", *ONE_THREAD, *length, *args, env={**os.environ, **self.env})
 
     def events(self, *args):
         """The JSON lines of an answer that requires a tool call."""
@@ -179,8 +176,7 @@ class Names(Case):
 
 class Servers(Case):
     def listing(self, *args):
-        got = subprocess.run([REALIZAR, "chat", *args], input="/tools\n", capture_output=True, text=True, timeout=DEADLINE_S,
-                             env={**os.environ, **self.env})
+        got = program.run("chat", *args, stdin="/tools\n", env={**os.environ, **self.env})
         self.assertEqual(got.returncode, 0, got.stderr)
         return got.stderr
 
@@ -257,8 +253,7 @@ class Servers(Case):
 
 class Lists(Case):
     def config(self, servers):
-        path = self.folder / "mcp.json"
-        path.write_text(json.dumps({"mcpServers": servers}))
+        path = written(self.folder / "mcp.json", json.dumps({"mcpServers": servers}))
         return "--mcp-config", str(path)
 
     def test_headers_of_a_file_are_sent_and_never_shown(self):
@@ -380,8 +375,7 @@ class Programs(Case):
         os.kill(child, signal.SIGKILL)
 
     def test_a_server_starts_it_at_once_and_ends_it(self):
-        served = Served(REALIZAR, *self.config("stubborn", str(self.folder / "pids")))
-        try:
+        with Served(REALIZAR, *self.config("stubborn", str(self.folder / "pids"))) as served:
             pids = self.pids()
             status, _, body = served.ask("GET", "/mcp/t/tools")
             self.assertEqual((status, [tool["name"] for tool in json.loads(body)["tools"]]), (200, ["environment", "die", "wait"]))
@@ -391,14 +385,9 @@ class Programs(Case):
             self.assert_ended(pids)
             status, _, body = served.ask("GET", "/mcp/t/tools")
             self.assertEqual(status, 502, "no request starts it again")
-        finally:
-            served.process.terminate()
-            with served.process as process:
-                told = served.log + process.stdout.read()
-        self.assertEqual(served.process.returncode, 0)
-        self.assertIn("the MCP server 't': ready \\x1b[31mred", told)
-        self.assertIn("the MCP server 't': the disk is full", told)
-        self.assertNotIn("\x1b", told)
+        self.assertIn("the MCP server 't': ready \\x1b[31mred", served.log)
+        self.assertIn("the MCP server 't': the disk is full", served.log)
+        self.assertNotIn("\x1b", served.log)
 
     def test_a_stubborn_one_ends_too(self):
         served = Served(REALIZAR, *self.config("stubborn", str(self.folder / "pids")))
@@ -644,5 +633,4 @@ class Proxy(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

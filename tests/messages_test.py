@@ -4,18 +4,15 @@ their own format; and budgets of reasoning, in every dialect. Usage: messages_te
 import concurrent.futures
 import json
 import os
-import pathlib
-import sys
-import tempfile
 import unittest
 
+from bundled import ANSWER, QUESTION as CAPITAL
+from folders import key_file, temp_folder
 from model_copies import TINY, write_thinker
+from program import REALIZAR
 from served import Served
 
-REALIZAR = ""
-CAPITAL = "What is the capital of France?"
 NAME_IT = "Name the capital of France."
-ANSWER = "The capital of France is Paris."
 WEATHER = {"name": "get_weather", "description": "Get the weather of a city",
            "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
 WEATHER_SAID = '{"city": "Abuja", "weather": "sunny", "degrees": 7}'
@@ -78,11 +75,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Served(REALIZAR, "realizar-tiny", *cls.args)
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0
+        cls.server = cls.enterClassContext(Served(REALIZAR, "realizar-tiny", *cls.args))
 
     def post(self, path, body, headers=None):
         status, headers, text = self.server.ask("POST", path, body, headers)
@@ -319,16 +312,10 @@ class Pages(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        folder = temp_folder(cls)
         for name in "abcde":
-            os.symlink(TINY, pathlib.Path(cls.folder.name, f"{name}.gguf"))
-        cls.server = Served(REALIZAR, "--models-dir", cls.folder.name)
-
-    @classmethod
-    def tearDownClass(cls):
-        code = cls.server.stop()
-        cls.folder.cleanup()
-        assert code == 0
+            os.symlink(TINY, folder / f"{name}.gguf")
+        cls.server = cls.enterClassContext(Served(REALIZAR, "--models-dir", str(folder)))
 
     def page(self, query):
         status, _, text = self.server.ask("GET", f"/v1/models?{query}", None, {"anthropic-version": "2023-06-01"})
@@ -421,23 +408,17 @@ class Refusals(Case):
 class Keys(Case):
     def test_a_key_comes_in_any_of_its_headers(self):
         body = {"max_tokens": 1, "messages": [{"role": "user", "content": "x"}]}
-        with tempfile.TemporaryDirectory() as folder:
-            keys = pathlib.Path(folder, "keys")
-            keys.write_text("sk-ours\n")
-            keys.chmod(0o600)
-            server = Served(REALIZAR, "realizar-tiny", "--api-keys", str(keys))
-            try:
-                for headers, status in (({"x-api-key": "sk-ours"}, 200), ({"api-key": "sk-ours"}, 200), ({"Authorization": "Bearer sk-ours"}, 200),
-                                        ({"x-api-key": "sk-ours", "Authorization": "Bearer other"}, 200),
-                                        ({"x-api-key": "sk-other"}, 401), ({"x-api-key": ""}, 401), ({}, 401)):
-                    actual, _, text = server.ask("POST", "/v1/messages", body, headers)
-                    self.assertEqual(actual, status, (headers, text))
-                    if status == 401:
-                        self.assertEqual(json.loads(text)["error"]["type"], "authentication_error")
-                chat = {"messages": body["messages"], "max_tokens": 1}
-                self.assertEqual(server.ask("POST", "/v1/chat/completions", chat, {"x-api-key": "sk-ours"})[0], 200)
-            finally:
-                server.stop()
+        keys = key_file(temp_folder(self) / "keys", "sk-ours\n")
+        with Served(REALIZAR, "realizar-tiny", "--api-keys", keys) as server:
+            for headers, status in (({"x-api-key": "sk-ours"}, 200), ({"api-key": "sk-ours"}, 200), ({"Authorization": "Bearer sk-ours"}, 200),
+                                    ({"x-api-key": "sk-ours", "Authorization": "Bearer other"}, 200),
+                                    ({"x-api-key": "sk-other"}, 401), ({"x-api-key": ""}, 401), ({}, 401)):
+                actual, _, text = server.ask("POST", "/v1/messages", body, headers)
+                self.assertEqual(actual, status, (headers, text))
+                if status == 401:
+                    self.assertEqual(json.loads(text)["error"]["type"], "authentication_error")
+            chat = {"messages": body["messages"], "max_tokens": 1}
+            self.assertEqual(server.ask("POST", "/v1/chat/completions", chat, {"x-api-key": "sk-ours"})[0], 200)
 
 
 class Thinking(unittest.TestCase):
@@ -446,16 +427,9 @@ class Thinking(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        file = write_thinker(pathlib.Path(cls.folder.name, "thinker.gguf"))
-        cls.plain = Served(REALIZAR, file)
-        cls.drafting = Served(REALIZAR, file, "--draft-tokens", "4")
-
-    @classmethod
-    def tearDownClass(cls):
-        codes = [server.stop() for server in (cls.plain, cls.drafting)]
-        cls.folder.cleanup()
-        assert codes == [0, 0], codes
+        file = write_thinker(temp_folder(cls) / "thinker.gguf")
+        cls.plain = cls.enterClassContext(Served(REALIZAR, file))
+        cls.drafting = cls.enterClassContext(Served(REALIZAR, file, "--draft-tokens", "4"))
 
     def chat(self, server=None, **fields):
         body = {"temperature": 0, "max_tokens": 40, "messages": [{"role": "user", "content": NAME_IT}], **fields}
@@ -525,5 +499,4 @@ class Thinking(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

@@ -2,21 +2,18 @@
 """The server's report on itself: metrics, health, models, the operations of a request. Usage: metrics_test.py
 REALIZAR."""
 import json
-import os
 import pathlib
 import re
-import sys
 import time
 import unittest
 import urllib.request
 
+from bundled import CHAT, ROOT
+from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-REALIZAR = ""
 NAME = r"(?:vllm:|realizar_|process_)\w+"
-CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
 
 
 class Case(unittest.TestCase):
@@ -25,11 +22,7 @@ class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.started = time.time()
-        cls.server = Served(REALIZAR, "realizar-tiny", *cls.ARGS)
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0
+        cls.server = cls.enterClassContext(Served(REALIZAR, "realizar-tiny", *cls.ARGS))
 
     def chat(self, **headers):
         request = urllib.request.Request(self.server.url + "/v1/chat/completions", json.dumps(CHAT).encode(),
@@ -192,5 +185,4 @@ class NoOperations(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = os.path.abspath(sys.argv.pop(1))
     unittest.main()

@@ -2,7 +2,7 @@
 import pathlib
 import struct
 
-from gguf_edit import ARRAY, STRING, with_metadata
+from gguf_edit import ARRAY, with_metadata
 
 TESTS = pathlib.Path(__file__).resolve().parent
 TINY = TESTS.parent / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"

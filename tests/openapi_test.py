@@ -2,16 +2,14 @@
 """docs/openapi.json against the running server and the source: every route and field is described, and every example
 gets the described answer. Usage: openapi_test.py REALIZAR."""
 import json
-import pathlib
 import re
-import sys
 import unittest
 
+from bundled import ROOT
+from program import REALIZAR
 from served import Served
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 API = json.loads((ROOT / "docs/openapi.json").read_text())
-REALIZAR = ""
 
 # Values that differ from answer to answer, or depend on earlier requests: only their types are compared.
 VARYING = {"id", "first_id", "last_id", "call_id", "created", "created_at", "completed_at", "system_fingerprint", "cached_tokens",
@@ -132,11 +130,7 @@ class Document(unittest.TestCase):
 class Examples(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Served(REALIZAR)
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0
+        cls.server = cls.enterClassContext(Served(REALIZAR))
 
     def test_every_post_is_answered_as_it_says(self):
         for path, method, operation in operations():
@@ -185,5 +179,4 @@ class Examples(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main(verbosity=2)

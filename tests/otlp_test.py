@@ -7,17 +7,17 @@ import http.server
 import json
 import re
 import socket
-import subprocess
 import sys
 import threading
 import time
 import unittest
 import urllib.parse
 
+import program
+from program import REALIZAR
 from served import Served
 from waiting import DEADLINE_S, until
 
-REALIZAR = ""
 PROMPT = "What is the capital of France?"
 CHAT = {"messages": [{"role": "user", "content": PROMPT}], "temperature": 0, "max_tokens": 12}
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -425,15 +425,11 @@ class Faults(Case):
 class Address(unittest.TestCase):
     def test_one_that_cannot_be_is_refused_at_the_start(self):
         for url in ("localhost:4318", "grpc://localhost:4317", "http://", "http://user@localhost:4318"):
-            done = subprocess.run([REALIZAR, "serve", "realizar-tiny", "--port", "0", "--otlp-endpoint", url], capture_output=True,
-                                  text=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, check=False)
+            done = program.run("serve", "realizar-tiny", "--port", "0", "--otlp-endpoint", url)
             self.assertNotEqual(done.returncode, 0, url)
             self.assertIn("--otlp-endpoint", done.stderr)
             self.assertIn("http://localhost:4318", done.stderr)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

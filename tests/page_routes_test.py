@@ -8,6 +8,7 @@ import tempfile
 import time
 import unittest
 
+from folders import key_file
 import server_rig
 from server_rig import ANSWER, CHAT, Case, Server, post
 
@@ -41,18 +42,14 @@ class History(Case):
 
     def test_totals_count_requests_and_refusals(self):
         before = self.history().json()["totals"]
-        with self.server.connect() as client:
-            client.send(post(CHAT))
-            self.assertEqual(client.reply().answer(), ANSWER)
+        self.assertEqual(self.server.exchange(post(CHAT)).answer(), ANSWER)
         self.server.get("/nothing")
         after = self.history().json()["totals"]
         self.assertEqual({name: after[name] - before[name] for name in ("requests", "refused", "failed")},
                          {"requests": 1, "refused": 1, "failed": 0})
 
     def test_a_later_sample_has_rates(self):
-        with self.server.connect() as client:
-            client.send(post(CHAT))
-            client.reply()
+        self.server.exchange(post(CHAT))
         self.server.until(lambda: any(self.history().json()["samples"]["generated_tokens_per_s"][1:]), "a rate above 0")
 
 
@@ -64,9 +61,7 @@ class Access(unittest.TestCase):
 
     def test_the_history_wants_the_key_and_the_manifest_does_not(self):
         with tempfile.TemporaryDirectory() as folder:
-            keys = pathlib.Path(folder, "keys")
-            keys.write_text("right\n")
-            keys.chmod(0o600)
+            keys = key_file(pathlib.Path(folder, "keys"), "right\n")
             server = self.serve("--api-keys", str(keys))
             self.assertEqual(server.get("/metrics/history").status, 401)
             manifest = server.get("/manifest.webmanifest")
@@ -125,10 +120,8 @@ class Models(Case):
     def test_an_answer_that_was_cut_is_continued(self):
         whole = {**CHAT, "messages": [*CHAT["messages"], {"role": "assistant", "content": ANSWER[:14]}],
                  "continue_final_message": True}
-        with self.server.connect() as client:
-            client.send(post(whole))
-            self.assertEqual(ANSWER[:14] + client.reply().answer(), ANSWER)
+        self.assertEqual(ANSWER[:14] + self.server.exchange(post(whole)).answer(), ANSWER)
 
 
 if __name__ == "__main__":
-    server_rig.main(__doc__)
+    server_rig.main()

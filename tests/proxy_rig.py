@@ -1,16 +1,17 @@
 """Servers and proxies for the tests, each on an address reserved for this process."""
 import http.client
+import http.server
 import json
 import os
-import pathlib
 import re
 import socket
 import ssl
 import subprocess
+import threading
 
+from bundled import ROOT
 from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 # The change for deploy/haproxy.cfg to distribute requests in turn.
 ROUND_ROBIN = {"balance hash var(txn.conversation)": "balance roundrobin", "  hash-type consistent\n": "",
                "  hash-balance-factor 200\n": ""}
@@ -84,6 +85,41 @@ class Server:
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
+
+
+class FakeServer:
+    """A server that is ready, and answers every POST as `answer` of its subclass does, after its body was read."""
+
+    def __init__(self):
+        fake = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                self.send_response(200)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                fake.answer(self)
+
+        self.server = http.server.ThreadingHTTPServer((ADDRESS, 0), Handler)
+        self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # the proxy resets the connections of its checks
+        self.port = self.server.server_port
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 def make_certificate(folder):

@@ -2,21 +2,18 @@
 """The server behind nginx and HAProxy, with the configurations in deploy/. Usage: proxy_test.py REALIZAR.
 
 Exits with 77, which ctest shows as skipped, if neither proxy is installed."""
-import http.client
-import http.server
 import json
-import pathlib
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 import unittest
 
-from proxy_rig import ADDRESS, HaProxy, Nginx, Server, connect, free_port, get, make_certificate, post, send
+from folders import temp_folder
+from program import REALIZAR
+from proxy_rig import FakeServer, HaProxy, Nginx, Server, connect, free_port, get, make_certificate, post, send
 from waiting import DEADLINE_S, until, whole_lines
 
-REALIZAR = ""
 SKIPPED = 77
 ENDLESS = 8000  # tokens: minutes of generating with the reference backend
 
@@ -26,50 +23,27 @@ def ask_for_stream(connection, max_tokens):
                                               "max_tokens": max_tokens, "ignore_eos": True, "stream": True})
 
 
-class Scripted:
-    """A server that is ready, and answers every POST with a stream: an event, and the next one after that has
-    arrived."""
+class Scripted(FakeServer):
+    """Answers every POST with a stream: an event, and the next one after that has arrived."""
     N_EVENTS = 200
 
     def __init__(self):
-        self.arrived = arrived = threading.Semaphore(0)
+        self.arrived = threading.Semaphore(0)
+        super().__init__()
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+    def answer(self, handler):
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        for n in range(Scripted.N_EVENTS):
+            self.write_chunk(handler, b"data: %d\n\n" % n)
+            self.arrived.acquire()
+        self.write_chunk(handler, b"")
 
-            def log_message(self, *_):
-                pass
-
-            def do_GET(self):
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def do_POST(self):
-                self.rfile.read(int(self.headers["Content-Length"]))
-                self.send_response(200)
-                self.send_header("Content-Type", "text/event-stream")
-                self.send_header("Transfer-Encoding", "chunked")
-                self.end_headers()
-                for n in range(Scripted.N_EVENTS):
-                    self.write_chunk(b"data: %d\n\n" % n)
-                    arrived.acquire()
-                self.write_chunk(b"")
-
-            def write_chunk(self, data):
-                self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-
-        self.server = http.server.ThreadingHTTPServer((ADDRESS, 0), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_port
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+    @staticmethod
+    def write_chunk(handler, data):
+        handler.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
 
 class Behind:
@@ -77,9 +51,7 @@ class Behind:
     start_proxy = None
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        path = pathlib.Path(folder.name)
+        path = temp_folder(self)
         path.chmod(0o755)  # nginx's workers are another user
         self.tls = make_certificate(path)
         self.folder, self.http_port, self.port = path, free_port(), free_port()
@@ -235,7 +207,6 @@ class BehindHaProxy(Behind, unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     missing = [name for name in ["nginx", "haproxy", "openssl"] if not shutil.which(name)]
     if "openssl" in missing or len(missing) == 2:
         print(f"skipped: not installed: {', '.join(missing)}")

@@ -10,7 +10,6 @@ import array
 import json
 import math
 import os
-import pathlib
 import re
 import shutil
 import struct
@@ -20,14 +19,15 @@ import tempfile
 import unittest
 import urllib.request
 
+from bundled import ROOT, TINY as MODEL
+from folders import temp_folder
 from gguf_edit import f32_tensors
+from program import REALIZAR
 from waiting import DEADLINE_S
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 TEXT = ROOT / "docs/guide.md"
 PROGRAMS = ["llama-server", "llama-quantize", "llama-imatrix"]
-REALIZAR, LLAMA, TABLE = "", {}, False
+LLAMA, TABLE = {}, False
 NEEDS_IMPORTANCE = {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S"}
 # Prompts of these lengths, each the beginning of the next.
 LENGTHS = [1, 2, 7, 16, 33, 64, 100, 150]
@@ -114,8 +114,7 @@ class LlamaServer:
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.at = pathlib.Path(cls.folder.name)
+        cls.at = temp_folder(cls)
         cls.source = cls.at / "source.gguf"
         run(REALIZAR, "quantize", MODEL, cls.source, "F16", "--allow-requantize")
         cls.own, cls.theirs, cls.dat = (cls.at / name for name in ["ours.gguf", "theirs.gguf", "theirs.dat"])
@@ -123,10 +122,6 @@ class Case(unittest.TestCase):
         common = [LLAMA["llama-imatrix"], "-m", cls.source, "-f", TEXT, "-c", 128, "-b", 128, "--chunks", 8, "-t", 1, "--no-ppl"]
         run(*common, "-o", cls.theirs)
         run(*common, "-o", cls.dat, "--output-format", "dat")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
 
 class Logits(Case):
@@ -210,9 +205,8 @@ class Importance(Case):
 
 
 def main():
-    global REALIZAR, TABLE
+    global TABLE
     words = sys.argv[1:]
-    REALIZAR = words.pop(0)
     folder = words.pop(words.index("--llama") + 1) if "--llama" in words else None
     TABLE = "--table" in words
     words = [word for word in words if word not in {"--llama", "--table"}]

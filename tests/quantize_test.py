@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """realizar quantize and realizar imatrix as used by a person and a script. Usage: quantize_test.py REALIZAR."""
+import functools
 import hashlib
 import json
 import os
@@ -10,17 +11,16 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
-import tempfile
 import unittest
 
+from bundled import ROOT, TINY as MODEL
+from folders import temp_folder
 from gguf_edit import f32_tensors
+import program
+from program import REALIZAR
 from waiting import DEADLINE_S, until, writes_into
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 TEXT = ROOT / "docs/guide.md"
-REALIZAR = ""
 
 # The largest divergence from the F32 model, in nats per token on a text that this model knows little of. Each bound is
 # about twice the actual value: it detects a wrong scale or a lost bit, not a better search.
@@ -34,8 +34,7 @@ KL_BOUNDS = {
 NEEDS_IMPORTANCE = {"IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S"}
 
 
-def realizar(*args, **options):
-    return subprocess.run([REALIZAR, *map(str, args)], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, **options)
+realizar = functools.partial(program.run, text=False)
 
 
 def digest(path):
@@ -45,15 +44,10 @@ def digest(path):
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.at = pathlib.Path(cls.folder.name)
+        cls.at = temp_folder(cls)
         cls.source = cls.at / "source.gguf"
         made = realizar("quantize", MODEL, cls.source, "F32", "--allow-requantize")
         assert made.returncode == 0, made.stderr.decode()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def succeeds(self, *args, **options):
         result = realizar(*args, **options)
@@ -393,5 +387,4 @@ class Importance(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

@@ -17,13 +17,14 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
+from bundled import TINY as MODEL
+from folders import written
 from gguf_edit import with_metadata
+import program
+from program import REALIZAR
 from served import DIRECT
 from waiting import DEADLINE_S, ONE_THREAD, until
 
-REALIZAR = ""
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 SKIPPED = 77
 GREEDY = ("--raw", "--temperature", "0", "--ignore-eos", *ONE_THREAD)
 
@@ -39,8 +40,7 @@ ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
 
 def alone(*words, stdin=""):
     """The output of the program by itself."""
-    return subprocess.run([REALIZAR, *map(str, words)], input=stdin, capture_output=True, text=True, timeout=DEADLINE_S,
-                          check=True).stdout
+    return program.run(*words, stdin=stdin, check=True).stdout
 
 
 def job(n, *words, stdin="", options=()):
@@ -93,8 +93,7 @@ class Commands(unittest.TestCase):
             self.assertEqual(self.text_of(2, split, "In the beginning", "--batch-tokens", 3), first)
 
     def test_logits_of_layers_have_the_bits_of_one_process(self):
-        tokens = self.folder / "tokens.json"
-        tokens.write_text(json.dumps([(i * 37) % 2000 for i in range(40)]))
+        tokens = written(self.folder / "tokens.json", json.dumps([(i * 37) % 2000 for i in range(40)]))
         files = {name: self.folder / name for name in ("one.npy", "two.npy", "one.kv.npy", "two.kv.npy")}
         alone("logits", MODEL, "--tokens", tokens, *ONE_THREAD, "--out", files["one.npy"], "--kv", files["one.kv.npy"])
         ended = job(2, "logits", MODEL, "--tokens", tokens, *ONE_THREAD, "--out", files["two.npy"], "--kv",
@@ -104,8 +103,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(files["one.kv.npy"].read_bytes(), files["two.kv.npy"].read_bytes())
 
     def test_the_cache_of_all_heads_is_read(self):
-        tokens = self.folder / "tokens.json"
-        tokens.write_text(json.dumps([(i * 37) % 2000 for i in range(20)]))
+        tokens = written(self.folder / "tokens.json", json.dumps([(i * 37) % 2000 for i in range(20)]))
         one, two = self.folder / "one.npy", self.folder / "two.npy"
         alone("logits", MODEL, "--tokens", tokens, *ONE_THREAD, "--out", self.folder / "l.npy", "--kv", one)
         ended = job(2, "logits", MODEL, "--tokens", tokens, *ONE_THREAD, "--split", "tensor", "--out",
@@ -122,8 +120,7 @@ class Commands(unittest.TestCase):
         self.assertGreater(told["prefill"]["bytes"], 0)
 
     def test_perplexity_of_layers_is_that_of_one_process(self):
-        text = self.folder / "text"
-        text.write_text("In the beginning God created the heaven and the earth. " * 40)
+        text = written(self.folder / "text", "In the beginning God created the heaven and the earth. " * 40)
         words = ("perplexity", MODEL, text, "--ctx", 64, *ONE_THREAD, "--json")
         ended = job(2, *words)
         self.assertEqual(ended.returncode, 0, ended.stderr)
@@ -237,7 +234,6 @@ class Served(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     if shutil.which("mpirun") is None or "Open MPI" not in subprocess.run(["mpirun", "--version"], capture_output=True,
                                                                           text=True, check=False).stdout:
         print("skipped: there is no mpirun of Open MPI (scripts/setup --mpi)")

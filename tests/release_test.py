@@ -17,6 +17,8 @@ import tempfile
 import unittest
 import zipfile
 
+from folders import temp_folder
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.dont_write_bytecode = True
 loader = importlib.machinery.SourceFileLoader("release", str(ROOT / "scripts/release"))
@@ -39,9 +41,7 @@ class Version(unittest.TestCase):
 class Refusals(unittest.TestCase):
     """A repository of a few files, ready for a release."""
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
+        self.root = temp_folder(self)
         (self.root / "docs").mkdir()
         self.git("init", "-q")
         for name, value in [("user.name", "A"), ("user.email", "a@example.org")]:

@@ -2,18 +2,15 @@
 """The Responses API as used by its clients: stored responses, references to their items, tools of agents, answers that
 are cut. Usage: responses_test.py REALIZAR."""
 import json
-import pathlib
-import sys
-import tempfile
 import unittest
 import urllib.request
 
+from bundled import ANSWER, QUESTION as CAPITAL
+from folders import key_file, temp_folder
+from program import REALIZAR
 from served import DIRECT, Served
 from waiting import until
 
-REALIZAR = ""
-CAPITAL = "What is the capital of France?"
-ANSWER = "The capital of France is Paris."
 WEATHER = {"type": "function", "name": "get_weather", "description": "Get the weather of a city", "strict": False,
            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}
 WEATHER_SAID = '{"city": "Abuja", "weather": "sunny", "degrees": 7}'
@@ -48,11 +45,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.server = Served(REALIZAR, *cls.args)
-
-    @classmethod
-    def tearDownClass(cls):
-        assert cls.server.stop() == 0
+        cls.server = cls.enterClassContext(Served(REALIZAR, *cls.args))
 
     def ask(self, method, path, body=None, key=None):
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -257,17 +250,8 @@ class Background(Case):
 class Keys(Case):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        keys = pathlib.Path(cls.folder.name, "keys")
-        keys.write_text("ann\nbob\n")
-        keys.chmod(0o600)
-        cls.args = ["--api-keys", str(keys)]
+        cls.args = ["--api-keys", key_file(temp_folder(cls) / "keys", "ann\nbob\n")]
         super().setUpClass()
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        cls.folder.cleanup()
 
     def test_nobody_sees_what_is_stored_for_another_key(self):
         response = self.respond("ann", input=CAPITAL)
@@ -555,5 +539,4 @@ class Answers(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main(verbosity=2)

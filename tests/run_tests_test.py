@@ -6,9 +6,9 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import unittest
 
+from folders import temp_folder
 from waiting import DEADLINE_S
 
 RUN_TESTS = pathlib.Path(__file__).resolve().parent.parent / "scripts/run-tests"
@@ -22,9 +22,7 @@ FAILS_ONCE = "test -e {0}.ran || {{ touch {0}.ran; echo it fails; exit 1; }}"
 
 class RunTests(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
+        self.root = temp_folder(self)
         (self.root / "scripts").mkdir()
         shutil.copy(RUN_TESTS, self.root / "scripts")
         self.flaky = self.root / "flaky"

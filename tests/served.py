@@ -11,9 +11,9 @@ DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # proxies
 
 
 class Served:
-    def __init__(self, realizar, *args):
-        self.process = subprocess.Popen([realizar, "serve", "--port", "0", *ONE_THREAD, *args], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def __init__(self, realizar, *args, command=("serve",), **options):
+        self.process = subprocess.Popen([realizar, *command, "--port", "0", *ONE_THREAD, *map(str, args)], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
         try:
             self.await_model()
         except BaseException:
@@ -43,12 +43,20 @@ class Served:
             with error:
                 return error.code, error.headers, error.read()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        code = self.stop()
+        assert kind or code == 0, f"exit code {code}"
+
     def stop(self):
-        """Ends it like an operator, and returns its exit code."""
+        """Ends it like an operator, and returns its exit code; `log` and `stderr` are then complete."""
         self.process.terminate()
         try:
-            self.process.communicate(timeout=DEADLINE_S)
+            rest, self.stderr = self.process.communicate(timeout=DEADLINE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.communicate()
+            rest, self.stderr = self.process.communicate()
+        self.log += rest
         return self.process.returncode

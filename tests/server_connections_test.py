@@ -286,4 +286,4 @@ class Drain(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main()

@@ -16,8 +16,9 @@ import tempfile
 import unittest
 import zlib
 
+from folders import key_file, temp_folder
 import server_rig
-from server_rig import ANSWER, CHAT, Case, Closed, DEADLINE_S, ENDLESS, LONG_CONTEXT, MODEL, Server, is_sanitized, post
+from server_rig import ANSWER, CHAT, Case, DEADLINE_S, ENDLESS, LONG_CONTEXT, MODEL, Server, is_sanitized, post
 from waiting import whole_lines
 
 KEY = "Authorization: Bearer right"
@@ -31,11 +32,10 @@ def start(*args, port="0"):
 
 class Temporary(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        self.folder = temp_folder(self)
 
     def path(self, name):
-        return os.path.join(self.folder.name, name)
+        return str(self.folder / name)
 
 
 class UnixSocket(Temporary):
@@ -96,16 +96,7 @@ class Keys(Case):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        path = os.path.join(cls.folder.name, "keys")
-        pathlib.Path(path).write_text("right\nother\n")
-        os.chmod(path, 0o600)
-        cls.server = Server("--api-keys", path)
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        cls.folder.cleanup()
+        cls.server = Server("--api-keys", key_file(temp_folder(cls) / "keys", "right\nother\n"))
 
     def tearDown(self):
         self.assertEqual(self.exchange(post(CHAT, "/v1/chat/completions", KEY)).answer(), ANSWER)
@@ -128,9 +119,7 @@ class Keys(Case):
         with self.server.connect() as client:
             client.send(self.head(5_000_000))
             self.assertEqual(client.head()[0], 401)
-        with self.server.connect() as client:
-            client.send(self.head(5_000_000) + "x" * 3_000_000)
-            self.assertEqual(client.reply().status, 401)
+        self.assertEqual(self.server.exchange(self.head(5_000_000) + "x" * 3_000_000).status, 401)
 
     def test_what_a_refused_client_holds_back_costs_nothing(self):
         if is_sanitized():
@@ -158,12 +147,8 @@ class Keys(Case):
                 self.assertEqual(client.reply().answer(), ANSWER)
 
     def test_nobody_is_asked_to_continue_who_is_refused(self):
-        with self.server.connect() as client:
-            client.send(self.head(100, "Expect: 100-continue"))
-            self.assertEqual(client.reply().status, 401)
-        with self.server.connect() as client:
-            client.send(self.head(10_000_000, "Expect: 100-continue", KEY))
-            self.assertEqual(client.reply().status, 413)
+        self.assertEqual(self.server.exchange(self.head(100, "Expect: 100-continue")).status, 401)
+        self.assertEqual(self.server.exchange(self.head(10_000_000, "Expect: 100-continue", KEY)).status, 413)
 
     def test_any_number_of_spaces_follows_the_scheme(self):
         for key in ["Bearer   right", "bearer  right"]:
@@ -212,7 +197,7 @@ class Rights(Temporary):
         keys = pathlib.Path(self.path("keys"))
         keys.write_text("plain\nadmin boss\nadmin sha256:" + hashlib.sha256(b"hidden").hexdigest() + "\n")
         keys.chmod(0o600)
-        server = Server("--api-keys", keys, "--api-key", "admin second", "--lora-dir", self.folder.name, "--manage-models",
+        server = Server("--api-keys", keys, "--api-key", "admin second", "--lora-dir", str(self.folder), "--manage-models",
                         "--models-store", self.path("store"))
         self.check(server, {"none"}, 401)
         self.check(server, {"none"}, 401, "Authorization: Bearer admin boss")
@@ -222,7 +207,7 @@ class Rights(Temporary):
         server.stop()
 
     def test_without_keys_clients_on_the_same_machine_have_them_where_a_flag_says_so(self):
-        server = Server("--lora-dir", self.folder.name, "--manage-models", "--models-store", self.path("store"))
+        server = Server("--lora-dir", str(self.folder), "--manage-models", "--models-store", self.path("store"))
         self.check(server, {"none", "key", "own", "admin"}, 403)
         server.stop()
         server = Server()
@@ -235,9 +220,7 @@ class Rights(Temporary):
         files = {"a.gguf": "sha256:" + 64 * "0"}
         for path, body in [("/api/pull", {"model": "x"}), ("/api/create", {"model": "y", "files": files})]:
             for key, is_refused in [("plain", True), ("boss", False)]:
-                with server.connect() as client:
-                    client.send(post(body, path, f"Authorization: Bearer {key}"))
-                    self.assertEqual(client.reply().status == 403, is_refused, (path, key))
+                self.assertEqual(server.exchange(post(body, path, f"Authorization: Bearer {key}")).status == 403, is_refused, (path, key))
         server.stop()
 
 
@@ -374,9 +357,7 @@ class LocalPages(Temporary):
             return status, headers
 
     def reply(self, server, body, path, *headers):
-        with server.connect() as client:
-            client.send(post(body, path, *headers))
-            return client.reply()
+        return server.exchange(post(body, path, *headers))
 
     def check(self, server, is_open):
         """Every route of SECURITY.md's table; is_open(route): whether these pages may call it."""
@@ -393,7 +374,7 @@ class LocalPages(Temporary):
             self.assertEqual(headers.get("access-control-allow-headers"), "authorization,content-type" if is_open(route) else None, route)
 
     def test_they_may_ask_and_change_nothing(self):
-        server = self.start("--lora-dir", self.folder.name, "--manage-models", "--models-store", self.path("store"))
+        server = self.start("--lora-dir", str(self.folder), "--manage-models", "--models-store", self.path("store"))
         listed = routes_for_local_pages()
         self.assertGreater(len(listed), 20)
         self.check(server, lambda route: route in listed)
@@ -405,7 +386,7 @@ class LocalPages(Temporary):
                 self.assertIn("Paris", reply.body.decode())
 
     def test_pages_of_the_web_change_nothing(self):
-        server = self.start("--lora-dir", self.folder.name, "--manage-models", "--models-store", self.path("store"))
+        server = self.start("--lora-dir", str(self.folder), "--manage-models", "--models-store", self.path("store"))
         routes = [route for routes in routes_of_rights().values() for route in routes]
         self.assertIn(("POST", "/v1/models/search"), routes)
         for method, path in routes:
@@ -550,9 +531,7 @@ class Answers(Case):
     ARGS = ("--max-answer-bytes", "2000000")
 
     def reply_to(self, path, body):
-        with self.server.connect() as client:
-            client.send(post(body, path))
-            return client.reply()
+        return self.server.exchange(post(body, path))
 
     def test_answers_that_may_be_too_large_are_400_with_the_numbers_before_they_start(self):
         many = {"ignore_eos": True, "temperature": 0}
@@ -645,9 +624,7 @@ class SeveralPrompts(Temporary):
                 client.send(post({**self.BODY, "prompt": prompt}, "/v1/completions") * 2)
                 client.reply()
                 alone.append(client.reply().json()["usage"])
-        with server.connect() as client:
-            client.send(request)
-            reply = client.reply().json()
+        reply = server.exchange(request).json()
         server.stop()
         cached = [usage["prompt_tokens_details"]["cached_tokens"] for usage in alone]
         self.assertGreater(min(cached), 0)
@@ -834,7 +811,7 @@ class TrustedProxy(Temporary):
         self.assertEqual([line.get("proxy") for line in lines()], [self.PROXY, self.PROXY, None, None, None])
 
     def test_a_client_behind_one_has_rights_if_it_is_on_the_server_s_machine(self):
-        server = self.start("--lora-dir", self.folder.name)
+        server = self.start("--lora-dir", str(self.folder))
         for source, forwarded, is_refused in [(self.PROXY, "9.9.9.9", True), (self.PROXY, "127.0.0.1, 9.9.9.9", True),
                                               (self.PROXY, "unknown", True), (self.PROXY, "127.0.0.1", False),
                                               (self.PROXY, None, False), (self.STRANGER, "9.9.9.9", False)]:
@@ -1018,9 +995,7 @@ class Logs(Temporary):
         path = self.path("log")
         server = Server("--access-log", path)
         for target in [b"/\xc2\x9bowned", b"/\xc2\xa0\xc3\xa9"]:
-            with server.connect() as client:
-                client.send(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                self.assertIn(client.reply().status, (400, 404))
+            self.assertIn(server.exchange(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n").status, (400, 404))
         server.stop()
         lines = pathlib.Path(path).read_bytes().splitlines()
         paths = [json.loads(line)["path"] for line in lines]
@@ -1055,4 +1030,4 @@ class Logs(Temporary):
 
 
 if __name__ == "__main__":
-    server_rig.main(__doc__)
+    server_rig.main()

@@ -8,6 +8,7 @@ import struct
 import tempfile
 import unittest
 
+from folders import written
 import gguf_edit
 import server_rig
 from server_rig import ANSWER, CHAT, Case, Server, post
@@ -262,17 +263,14 @@ class Overflow(unittest.TestCase):
         data[bad_row + 2] = 127
         struct.pack_into("<f", data, begin + tensors["blk.0.attn_norm.weight"][2], 3e38)
         with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "overflow.gguf")
-            path.write_bytes(data)
+            path = written(pathlib.Path(folder, "overflow.gguf"), data)
             server = Server(model=path)
             for ids, status in (([[5], [6]], 200), ([[5], [6], [bad_token]], 500)):
-                with server.connect() as client:
-                    client.send(post({"input": ids}, "/v1/embeddings"))
-                    reply = client.reply()
+                reply = server.exchange(post({"input": ids}, "/v1/embeddings"))
                 self.assertEqual(reply.status, status)
             self.assertIn("input[2]: the model gave no finite", reply.json()["error"]["message"])
             self.assertEqual(server.stop()[0], 0)
 
 
 if __name__ == "__main__":
-    server_rig.main(__doc__)
+    server_rig.main()

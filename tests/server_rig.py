@@ -6,19 +6,15 @@ import resource
 import signal
 import socket
 import subprocess
-import sys
 import unittest
 
+from bundled import ANSWER, CHAT, MODEL, ROOT
+from program import REALIZAR
 import waiting
 from waiting import DEADLINE_S, ONE_THREAD
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-REALIZAR = ""
 PAGE = ROOT / "web/page/index.html"
 PAGE_PARTS = sorted(PAGE.parent.glob("*.js"))
-CHAT = {"messages": [{"role": "user", "content": "What is the capital of France?"}], "temperature": 0}
-ANSWER = "The capital of France is Paris."
 LONG = {**CHAT, "n": 64, "stream": True, "ignore_eos": True, "logprobs": True, "top_logprobs": 20}
 # With such a context, no request ends by itself during a test.
 LONG_CONTEXT = ("--ctx", "32000")
@@ -59,11 +55,15 @@ class Server:
             client.socket.close()
             return None
 
+    def exchange(self, data):
+        """The reply to one request."""
+        with self.connect() as client:
+            client.send(data)
+            return client.reply()
+
     def get(self, path, *headers):
         lines = [f"GET {path} HTTP/1.1", "Host: localhost", "Connection: close", *headers, "", ""]
-        with self.connect() as client:
-            client.send("\r\n".join(lines))
-            return client.reply()
+        return self.exchange("\r\n".join(lines))
 
     def metric(self, name):
         lines = [line for line in self.get("/metrics").body.decode().splitlines() if line.startswith((name + "{", name + " "))]
@@ -225,14 +225,10 @@ class Case(unittest.TestCase):
 
     def tearDown(self):
         self.assertIsNone(self.server.process.poll(), "the server has ended")
-        with self.server.connect() as client:
-            client.send(post(CHAT))
-            self.assertEqual(client.reply().answer(), ANSWER)
+        self.assertEqual(self.server.exchange(post(CHAT)).answer(), ANSWER)
 
     def exchange(self, data):
-        with self.server.connect() as client:
-            client.send(data)
-            return client.reply()
+        return self.server.exchange(data)
 
 
 def is_sanitized():
@@ -241,12 +237,8 @@ def is_sanitized():
     return b"__tsan_init" in program or b"__asan_init" in program
 
 
-def main(usage):
-    """Runs the tests of a program that is called with the path of realizar."""
-    global REALIZAR
-    if len(sys.argv) < 2:
-        sys.exit(usage)
-    REALIZAR = sys.argv.pop(1)
+def main():
+    """Runs the tests of a program that opens many connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4096), hard), hard))
     unittest.main(module="__main__")

@@ -11,6 +11,7 @@ import socket
 import tempfile
 import unittest
 
+from folders import temp_folder
 import server_rig
 from server_rig import ANSWER, CHAT, Case, Closed, ENDLESS, LONG_CONTEXT, MODEL, PAGE, Server, is_sanitized, post, text_of, main
 from waiting import whole_lines
@@ -259,14 +260,8 @@ class GlobalPriority(Case):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.log = pathlib.Path(cls.folder.name, "log")
+        cls.log = temp_folder(cls) / "log"
         cls.server = Server("--max-seqs", "1", "--global-priority", *LONG_CONTEXT, "--access-log", str(cls.log))
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        cls.folder.cleanup()
 
     def n_requests(self, state):
         return self.server.metric(f"vllm:num_requests_{state}")
@@ -326,9 +321,7 @@ class Shares(Case):
 class Metrics(Case):
     def test_they_tell_what_the_steps_cost(self):
         body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 8, "ignore_eos": True}
-        with self.server.connect() as client:
-            client.send(post(body))
-            self.assertEqual(client.reply().status, 200)
+        self.assertEqual(self.server.exchange(post(body)).status, 200)
         lines = self.server.get("/metrics").body.decode().splitlines()
         costs = [line for line in lines if line.startswith("realizar_step_cost_seconds{")]
         self.assertEqual(len(costs), 1, costs)
@@ -368,9 +361,7 @@ class ScarceMemory(unittest.TestCase):
             self.assertEqual(reply.status, 503)
             self.assertIn("retry-after", reply.headers)
         server.limit_memory(None)
-        with server.connect() as client:
-            client.send(post({**CHAT, "model": "second"}))
-            self.assertEqual(client.reply().answer(), ANSWER)
+        self.assertEqual(server.exchange(post({**CHAT, "model": "second"})).answer(), ANSWER)
         self.assertEqual(server.stop(), (0, ""))
 
     def test_want_of_memory_ends_the_request_that_wants_it_and_nothing_else(self):
@@ -384,16 +375,12 @@ class ScarceMemory(unittest.TestCase):
             for body in bodies:
                 server.limit_memory(spare_mb)
                 try:
-                    with server.connect() as client:
-                        client.send(post(body, "/v1/completions"))
-                        statuses.add(client.reply().status)
+                    statuses.add(server.exchange(post(body, "/v1/completions")).status)
                 except (Closed, ConnectionError):
                     statuses.add("closed")
                 self.assertIsNone(server.process.poll(), "the server has ended")
                 server.limit_memory(None)
-                with server.connect() as client:
-                    client.send(post(CHAT))
-                    self.assertEqual(client.reply().answer(), ANSWER)
+                self.assertEqual(server.exchange(post(CHAT)).answer(), ANSWER)
         self.assertIn(503, statuses)
         self.assertLessEqual(statuses, {"closed", 400, 503})
         self.assertEqual(server.stop()[0], 0)
@@ -426,9 +413,7 @@ class ModelsFolder(unittest.TestCase):
             server = Server("--models-dir", folder)
             self.assertEqual([model["id"] for model in server.get("/v1/models").json()["data"]],
                              [pathlib.Path(MODEL).stem, "one"])
-            with server.connect() as client:
-                client.send(post({**CHAT, "model": "one"}))
-                self.assertEqual(client.reply().answer(), ANSWER)
+            self.assertEqual(server.exchange(post({**CHAT, "model": "one"})).answer(), ANSWER)
             code, stderr = server.stop()
         self.assertEqual(code, 0)
         self.assertRegex(stderr, r"\A.*/two is ignored: it contains several models; --models-dir .*/two serves them\n\Z")
@@ -439,18 +424,13 @@ class FailedLoads(Case):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        broken, gone = pathlib.Path(cls.folder.name, "broken.gguf"), pathlib.Path(cls.folder.name, "gone.gguf")
+        cls.folder = temp_folder(cls)
+        broken, gone = cls.folder / "broken.gguf", cls.folder / "gone.gguf"
         broken.write_bytes(bytes(100))
         gone.write_bytes(bytes(100))
         cls.ARGS = (f"broken={broken}", f"gone={gone}")
         super().setUpClass()
         gone.unlink()
-
-    @classmethod
-    def tearDownClass(cls):
-        super().tearDownClass()
-        cls.folder.cleanup()
 
     def test_are_the_server_s_errors_and_name_the_model_but_no_path(self):
         for name in ("broken", "gone"):
@@ -458,9 +438,9 @@ class FailedLoads(Case):
             self.assertEqual(reply.status, 500)
             self.assertEqual(reply.json()["error"]["type"], "server_error")
             self.assertIn(f"'{name}'", reply.json()["error"]["message"])
-            self.assertNotIn(self.folder.name, reply.body.decode())
+            self.assertNotIn(str(self.folder), reply.body.decode())
             for path in ("/v1/models", f"/v1/models/{name}", "/health"):
-                self.assertNotIn(self.folder.name, self.server.get(path).body.decode())
+                self.assertNotIn(str(self.folder), self.server.get(path).body.decode())
 
     def test_cost_nothing_however_often_they_are_asked_for(self):
         def ask(client, n):
@@ -477,4 +457,4 @@ class FailedLoads(Case):
 
 
 if __name__ == "__main__":
-    main(__doc__)
+    main()

@@ -10,42 +10,37 @@ import socket
 import socketserver
 import stat
 import subprocess
-import sys
-import tempfile
 import threading
 import unittest
 
+from bundled import MODEL, QUESTION as PROMPT
+from folders import temp_folder, written
 from model_copies import copy_with_words
+import program
+from program import REALIZAR
 from served import Served
 from terminal import Terminal
 from waiting import DEADLINE_S, ONE_THREAD, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = str(ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf")
-PROMPT = "What is the capital of France?"
 HERE = "the model is loaded in this process, and not in the running server"
-REALIZAR = ""
 
 
 def run(*args, text=None):
-    return subprocess.run([REALIZAR, *map(str, args)], input=text, capture_output=True, text=True, timeout=DEADLINE_S,
-                          stdin=subprocess.DEVNULL if text is None else None)
+    return program.run(*args, stdin=text)
 
 
 class Case(unittest.TestCase):
     """A runtime folder, a state folder and a store of its own."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        self.folder = temp_folder(self)
         self.socket = self.folder / "run/realizar/service.sock"
         self.socket.parent.parent.mkdir()
         before = dict(os.environ)
         self.addCleanup(lambda: (os.environ.clear(), os.environ.update(before)))
         os.environ["XDG_RUNTIME_DIR"] = str(self.socket.parent.parent)
         for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "HOME"):
-            os.environ[name] = folder.name
+            os.environ[name] = str(self.folder)
 
     def serve(self, *args):
         server = Served(REALIZAR, *args)
@@ -107,8 +102,7 @@ class Answers(Case):
 
     def test_another_model_is_loaded_into_the_server(self):
         server = self.serve(MODEL)
-        other = self.folder / "other.gguf"
-        other.write_bytes(pathlib.Path(MODEL).read_bytes())
+        other = written(self.folder / "other.gguf", pathlib.Path(MODEL).read_bytes())
         self.answered_by_server("run", other, PROMPT, "--temperature", "0")
         self.assertIn(str(other), self.succeeds("ps"))
         self.assertEqual(self.succeeds("stop", other), f"{other} will be unloaded when nobody uses it\n")
@@ -142,8 +136,7 @@ class Service(Case):
             self.assertEqual(self.n_answers(server), before)
 
     def test_a_model_that_it_cannot_have_is_loaded_here(self):
-        other = self.folder / "other.gguf"
-        other.write_bytes(pathlib.Path(MODEL).read_bytes())
+        other = written(self.folder / "other.gguf", pathlib.Path(MODEL).read_bytes())
         self.serve(MODEL, "--memory-mb", "1", "--no-preload")
         done = run("run", other, PROMPT, "--temperature", "0")
         self.assertIn("Paris", done.stdout)
@@ -278,8 +271,7 @@ class Background(Case):
         self.assertFalse(self.socket.exists())
 
     def test_a_file_of_options_may_say_it(self):
-        options = self.folder / "serve.conf"
-        options.write_text(f"background = true\nport = 0\nthreads = 1\nmodels = {MODEL}\n")
+        options = written(self.folder / "serve.conf", f"background = true\nport = 0\nthreads = 1\nmodels = {MODEL}\n")
         self.succeeds("serve", "--config", options)
         self.addCleanup(run, "stop", "--server")
         self.answered_by_server("run", MODEL, PROMPT, "--temperature", "0")
@@ -344,5 +336,4 @@ class Create(Case):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     unittest.main()

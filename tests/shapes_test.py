@@ -6,16 +6,15 @@ import hashlib
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
 
 from hub_server import Hub
+import program
 from shapes import SHAPES, TEXTS
-from waiting import DEADLINE_S, ONE_THREAD
+from waiting import ONE_THREAD
 
-REALIZAR = ""
 TOOL = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}}}
 REQUEST = {"messages": [{"role": "user", "content": "U"}], "add_generation_prompt": True}
 
@@ -29,11 +28,10 @@ class Shapes(unittest.TestCase):
 
     def realizar(self, *args, **environment):
         env = {**os.environ, "HOME": str(self.folder), "XDG_CACHE_HOME": str(self.folder / "cache"), **environment}
-        ran = subprocess.run([REALIZAR, *map(str, args)], capture_output=True, timeout=DEADLINE_S, stdin=subprocess.DEVNULL,
-                             env=env, check=False)
-        self.told += ran.stderr.decode()
-        self.assertEqual(ran.returncode, 0, ran.stderr.decode())
-        return ran.stdout.decode()
+        ran = program.run(*args, env=env)
+        self.told += ran.stderr
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return ran.stdout
 
     def ends(self, shape, model, **environment):
         """{token: whether an answer ends at it}"""
@@ -137,5 +135,4 @@ if __name__ == "__main__":
     if "--table" in sys.argv:
         print(table())
         sys.exit()
-    REALIZAR = os.path.abspath(sys.argv.pop(1))
     unittest.main()

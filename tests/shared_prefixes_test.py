@@ -2,69 +2,44 @@
 """Prefixes that servers share through a Redis (--cache-url): one finds what another has computed, nobody finds others'
 data, and a slow, full, unreachable or lying Redis changes no token. Usage: shared_prefixes_test.py REALIZAR."""
 import concurrent.futures
-import contextlib
-import http.client
 import json
 import os
-import pathlib
 import re
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
+from bundled import ROOT, TINY as MODEL
+from folders import key_file, temp_folder, written
 import redis_rig
 from gguf_edit import ARRAY, contents, with_metadata
 from lora_files import write_adapter
+from prefix_server import LINE, PrefixServer
+import program
 from redis_rig import FakeRedis, Redis
 from small_model import byte_letters
-from waiting import DEADLINE_S, ONE_THREAD, until
+from waiting import DEADLINE_S, until
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODEL = ROOT / "models/realizar-tiny/realizar-tiny-Q8_0.gguf"
 CONFORMANCE = ROOT / "tests/data/conformance"
-REALIZAR = ""
-PROMPT = "Once upon a time a little bird sat in a tree and sang of the sea, the wind and the hills. " * 8
+PROMPT = LINE * 8
 BLOCK = 32
 PATIENT = ("--cache-wait-ms", "100000")  # existing values are found, however slow the machine is
 
 
-class Server:
+class Server(PrefixServer):
+    """`key`: of the last completion. Its log can be read while it runs."""
+
     def __init__(self, *args, model=MODEL, env=None):
-        self.lines, self.key = [], None
-        self.process = subprocess.Popen([REALIZAR, "serve", str(model), "--port", "0", "--max-seqs", "4", *ONE_THREAD, *map(str, args)],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                                        env={**os.environ, **(env or {})})
-        listens = None
-        for line in self.process.stdout:
-            self.lines.append(line)
-            if listens := re.search(r":(\d+), model", line):
-                break
-        assert listens, self.process.stderr.read()
-        self.port = int(listens.group(1))
+        self.key = None
+        super().__init__(model, *args, env={**os.environ, **(env or {})})
+        self.lines = self.log.splitlines()
         self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stdout), daemon=True)
         self.reader.start()
-        until(lambda: self.request("GET", "/readyz")[0] == 200, "the model")
-
-    def request(self, method, path, body=None, key=None):
-        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_S)) as connection:
-            headers = {"Authorization": f"Bearer {key}"} if key else {}
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
-            reply = connection.getresponse()
-            return reply.status, reply.read()
 
     def complete(self, key=None, **fields):
-        """The answer with its log-probabilities, how many tokens of the prompt were cached, and the length of the
-        prompt."""
         self.key = key
-        body = {"prompt": PROMPT, "max_tokens": 4, "temperature": 0, "logprobs": 1, **fields}
-        status, reply = self.request("POST", "/v1/completions", body, key)
-        assert status == 200, reply
-        reply = json.loads(reply)
-        choice, usage = reply["choices"][0], reply["usage"]
-        return (choice["text"], choice["logprobs"]["token_logprobs"]), usage["prompt_tokens_details"]["cached_tokens"], usage["prompt_tokens"]
+        return super().complete(key, **{"prompt": PROMPT, "max_tokens": 4, **fields})
 
     def metric(self, name, **labels):
         """A number from /metrics, summed over the given labels."""
@@ -79,7 +54,7 @@ class Server:
     def await_asked(self, n=1):
         until(lambda: sum(self.metric("requests_total", result=result) for result in ("hit", "miss", "late")) >= n, "an answer of Redis")
 
-    def log(self, text):
+    def logged(self, text):
         return [line for line in self.lines if text in line]
 
     def stop(self):
@@ -96,9 +71,7 @@ def whole(n_prompt):
 
 class SharedPrefixes(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = pathlib.Path(folder.name)
+        self.root = temp_folder(self)
         self.servers = []
         self.addCleanup(self.kill_all)
 
@@ -184,9 +157,7 @@ class Sharing(SharedPrefixes):
 
     def test_keys_and_salts_find_their_own_and_nobody_elses(self):
         redis = self.redis()
-        keys = self.root / "keys"
-        keys.write_text("one\ntwo\n")
-        keys.chmod(0o600)
+        keys = key_file(self.root / "keys", "one\ntwo\n")
         server, expected, n_prompt = self.fill(redis, "--api-keys", keys, key="one")
         server.complete(key="one", cache_salt="apart")
         server.await_sent(2 * (n_prompt // BLOCK))
@@ -199,9 +170,7 @@ class Sharing(SharedPrefixes):
 
     def test_a_key_that_deletes_its_cache_deletes_it_in_redis(self):
         redis = self.redis()
-        keys = self.root / "keys"
-        keys.write_text("one\ntwo\n")
-        keys.chmod(0o600)
+        keys = key_file(self.root / "keys", "one\ntwo\n")
         server, expected, n_prompt = self.fill(redis, "--api-keys", keys, key="one")
         server.complete(key="two")
         server.await_sent(2 * (n_prompt // BLOCK))
@@ -224,8 +193,7 @@ class Sharing(SharedPrefixes):
         data = bytearray(MODEL.read_bytes())
         middle = len(data) * 2 // 3
         data[middle:middle + 20_000] = data[middle - 20_400:middle - 400]
-        model = self.root / MODEL.name
-        model.write_bytes(data)
+        model = written(self.root / MODEL.name, data)
         self.assertEqual(self.serve(redis, model=model).complete()[1:], (0, n_prompt))
 
     def test_adapters_have_their_own(self):
@@ -255,8 +223,7 @@ class Kinds(SharedPrefixes):
             letters = [letter.encode() for letter in byte_letters()[:n_vocab]]
             data = with_metadata(data, lambda key, value: b"gpt2" if key == "tokenizer.ggml.model" else value,
                                  [("tokenizer.ggml.tokens", ARRAY, letters)])
-        path = self.root / f"{name}.gguf"
-        path.write_bytes(data)
+        path = written(self.root / f"{name}.gguf", data)
         return path
 
     def expect_shared(self, name):
@@ -294,6 +261,17 @@ class Trouble(SharedPrefixes):
         self.assertEqual((answer, n), (self.expected, n_cached))
         fake.reply_to = None
         return server
+
+    def stalled(self, name):
+        """Replies to a command that wait for an event, and that event."""
+        may_go_on = threading.Event()
+        self.addCleanup(may_go_on.set)
+
+        def reply_to(command, reply):
+            if command[0] == name:
+                may_go_on.wait(DEADLINE_S)
+            return reply
+        return reply_to, may_go_on
 
     @staticmethod
     def of(name, change):
@@ -364,7 +342,7 @@ class Trouble(SharedPrefixes):
                 server = self.expect_right(fake, 0, lie)
                 self.assertGreaterEqual(server.metric("errors_total", reason="lost") + server.metric("errors_total", reason="value")
                                         + server.metric("requests_total", result="miss"), 1)
-                self.assertLessEqual(len(server.log("is lost")), 1)
+                self.assertLessEqual(len(server.logged("is lost")), 1)
                 self.assertEqual(server.complete()[0], self.expected)
                 server.stop()
 
@@ -384,13 +362,7 @@ class Trouble(SharedPrefixes):
 
     def test_a_redis_that_never_answers_costs_the_time_that_is_allowed(self):
         fake = self.filled_fake()
-        may_go_on = threading.Event()
-        self.addCleanup(may_go_on.set)
-
-        def stalls(command, reply):
-            if command[0] == b"EXISTS":
-                may_go_on.wait(DEADLINE_S)
-            return reply
+        stalls, may_go_on = self.stalled(b"EXISTS")
         server = self.expect_right(fake, 0, stalls, wait=("--cache-wait-ms", "100"))
         self.assertEqual(server.metric("requests_total", result="late"), 1)
         fake.reply_to = stalls
@@ -434,7 +406,7 @@ class Trouble(SharedPrefixes):
         until(lambda: server.metric("errors_total", reason="refused") >= 1, "a refusal")
         self.assertEqual(server.complete()[0], expected)
         self.assertEqual(server.complete(prompt="The wind and the hills. " * 30)[1], 0)
-        self.assertEqual(len(server.log("refuses prefixes")), 1)
+        self.assertEqual(len(server.logged("refuses prefixes")), 1)
         self.assertEqual(server.metric("up"), 1)
         self.assertEqual(server.stop(), 0)
 
@@ -455,10 +427,10 @@ class Trouble(SharedPrefixes):
         self.assertEqual(other.complete(), (expected, 0, n_prompt))
         until(lambda: other.metric("up") == 0, "the loss, which is noticed")
         self.assertEqual(other.complete(prompt="The wind and the hills. " * 30)[1], 0)
-        self.assertEqual(len(other.log("is lost")), 1)
+        self.assertEqual(len(other.logged("is lost")), 1)
         redis.start()
         until(lambda: other.metric("up") == 1, "Redis, which is found again")
-        self.assertEqual(len(other.log("answers: prefixes are shared")), 2, "at the start, and now")
+        self.assertEqual(len(other.logged("answers: prefixes are shared")), 2, "at the start, and now")
         self.assertEqual(redis.n_keys(), 0)
         longer = PROMPT + "And it sang of the rain. " * 8
         expected, _, n_longer = other.complete(prompt=longer)
@@ -469,7 +441,7 @@ class Trouble(SharedPrefixes):
         port = redis_rig.free_port()
         server = Server("--cache-url", f"redis://127.0.0.1:{port}", *PATIENT)
         self.servers.append(server)
-        self.assertEqual(len(server.log("is not there")), 1)
+        self.assertEqual(len(server.logged("is not there")), 1)
         expected, n_cached, n_prompt = server.complete()
         self.assertEqual(n_cached, 0)
         redis = self.redis(port=port)
@@ -480,14 +452,7 @@ class Trouble(SharedPrefixes):
 
     def test_a_server_that_is_stopped_while_redis_stalls_ends(self):
         fake = self.fake()
-        may_go_on = threading.Event()
-        self.addCleanup(may_go_on.set)
-
-        def stalls(command, reply):
-            if command[0] == b"SET":
-                may_go_on.wait(DEADLINE_S)
-            return reply
-        fake.reply_to = stalls
+        fake.reply_to, _ = self.stalled(b"SET")
         server = self.serve(fake)
         server.complete()
         until(lambda: fake.n_asked.get("SET"), "a block that is sent")
@@ -496,8 +461,7 @@ class Trouble(SharedPrefixes):
 
 class Doors(SharedPrefixes):
     def refusal(self, *args):
-        run = subprocess.run([REALIZAR, "serve", str(MODEL), "--port", "0", *map(str, args)], capture_output=True, text=True,
-                             timeout=DEADLINE_S, check=False, stdin=subprocess.DEVNULL)
+        run = program.run("serve", MODEL, "--port", "0", *args)
         self.assertEqual(run.returncode, 1, run.stderr)
         return run.stderr
 
@@ -531,7 +495,7 @@ class Doors(SharedPrefixes):
         url = f"rediss://127.0.0.1:{redis.port}"
         stranger = Server("--cache-url", url)
         self.servers.append(stranger)
-        self.assertIn("certificate", "".join(stranger.log("is not there")))
+        self.assertIn("certificate", "".join(stranger.logged("is not there")))
         answers = []
         for _ in range(2):
             server = Server("--cache-url", url, *PATIENT, env={"SSL_CERT_FILE": cert})
@@ -548,7 +512,6 @@ class Doors(SharedPrefixes):
 
 
 if __name__ == "__main__":
-    REALIZAR = sys.argv.pop(1)
     if redis_rig.PROGRAM is None:
         print("skipped: redis-server is not installed")
         sys.exit(77)

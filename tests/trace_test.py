@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """The output of --trace and --trace-file for a run and for a chat. Usage: trace_test.py REALIZAR."""
 import json
-import os
 import pathlib
 import re
-import sys
 import tempfile
 import unittest
 
-import cli_test
 from cli_test import PROMPT, Case, Terminal, realizar
+from program import REALIZAR
 
 ROW = re.compile(r"^(prefill|decode) +(\S+) +([\d.]+) +([\d.]+)% +([\d.]+) +(\d+) *(?:([\d.]+) (GB|GFLOP)/s)?$", re.M)
 TOTAL = re.compile(r"^(prefill|decode|both) +total +([\d.]+) +100.0% +(\d+) tokens in (\d+) steps, ([\d.]+) tok/s(?:; (\d+) tokens were computed)?$", re.M)
@@ -92,7 +90,7 @@ class Chat(Case):
     def test_each_answer_is_followed_by_its_own_trace(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "trace.json"
-            chat = Terminal(self, cli_test.REALIZAR, "run", "--no-guesses", "--temperature", "0", "-n", "4", "--trace",
+            chat = Terminal(self, REALIZAR, "run", "--no-guesses", "--temperature", "0", "-n", "4", "--trace",
                             "--trace-file", str(path))
             for _ in range(2):
                 chat.read_until("> ")
@@ -109,5 +107,4 @@ class Chat(Case):
 
 
 if __name__ == "__main__":
-    cli_test.REALIZAR = os.path.abspath(sys.argv.pop(1))
     unittest.main()

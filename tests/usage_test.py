@@ -8,14 +8,14 @@ import re
 import shutil
 import struct
 import subprocess
-import sys
-import tempfile
 import termios
 import unittest
 from fcntl import ioctl
 
 import cli_test
 from cli_test import MODEL, PROMPT, ROOT, realizar
+from folders import temp_folder
+from program import REALIZAR
 from terminal import Terminal
 from waiting import DEADLINE_S
 
@@ -57,7 +57,7 @@ class Help(cli_test.Case):
             for line in re.findall(r"(?m)^  .*realizar .*$", self.succeeds(command, "--help").split("\nExamples:\n")[1]):
                 words = re.sub(r"^.*?realizar |[)<>].*$", "", line)
                 script = f'"$0" {words} --print-config >/dev/null'
-                result = subprocess.run(["bash", "-c", script, cli_test.REALIZAR], capture_output=True, timeout=DEADLINE_S)
+                result = subprocess.run(["bash", "-c", script, REALIZAR], capture_output=True, timeout=DEADLINE_S)
                 self.assertEqual(result.returncode, 0, (line, result.stderr))
 
     def test_lines_are_as_long_as_the_terminal_is_wide(self):
@@ -67,7 +67,7 @@ class Help(cli_test.Case):
             except OSError as error:
                 self.skipTest(f"there are no pseudo-terminals ({error})")
             ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, n_columns, 0, 0))
-            process = subprocess.Popen([cli_test.REALIZAR, "serve", "--help"], stdout=child, stdin=subprocess.DEVNULL)
+            process = subprocess.Popen([REALIZAR, "serve", "--help"], stdout=child, stdin=subprocess.DEVNULL)
             os.close(child)
             text = b""
             try:
@@ -197,9 +197,7 @@ class OtherPrograms(cli_test.Case):
 
 class ConfigFile(cli_test.Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.file = os.path.join(folder.name, "run.conf")
+        self.file = str(temp_folder(self) / "run.conf")
 
     def write(self, text):
         pathlib.Path(self.file).write_text(text)
@@ -289,12 +287,11 @@ class Shells(cli_test.Case):
 
     def home(self):
         """A home with the program in its folder bin, and the environment of a shell there."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        program = pathlib.Path(folder.name, "bin/realizar")
+        folder = temp_folder(self)
+        program = folder / "bin/realizar"
         program.parent.mkdir()
-        program.symlink_to(cli_test.REALIZAR)
-        return {"HOME": folder.name, "PATH": f"{program.parent}:{os.environ['PATH']}", "HISTFILE": "/dev/null"}
+        program.symlink_to(REALIZAR)
+        return {"HOME": str(folder), "PATH": f"{program.parent}:{os.environ['PATH']}", "HISTFILE": "/dev/null"}
 
     def check_typed(self, shell):
         if not shutil.which(shell):
@@ -358,5 +355,4 @@ class Manual(cli_test.Case):
 
 
 if __name__ == "__main__":
-    cli_test.REALIZAR = os.path.abspath(shutil.which(sys.argv.pop(1)) or sys.exit("usage_test.py: no such program"))
     unittest.main()

@@ -15,11 +15,7 @@ class AsyncCase(unittest.IsolatedAsyncioTestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.model = load(max_seqs=4, **cls.options)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.model.close()
+        cls.model = cls.enterClassContext(load(max_seqs=4, **cls.options))
 
 
 class Answers(AsyncCase):

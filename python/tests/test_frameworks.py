@@ -14,12 +14,8 @@ SCHEMA = {"type": "json_schema", "json_schema": {"name": "person", "schema": Per
 class FrameworkCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.client = realizar.OpenAI(MODEL, backend="cpu", n_threads=2, max_seqs=2)
+        cls.client = cls.enterClassContext(realizar.OpenAI(MODEL, backend="cpu", n_threads=2, max_seqs=2))
         cls.async_client = realizar.AsyncOpenAI(cls.client._model)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
 
     def payload(self, **more):
         return {"model": "realizar-tiny-Q8_0", "stream": False, "temperature": 0, "messages": QUESTION, **more}

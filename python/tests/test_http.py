@@ -45,8 +45,7 @@ class Transports(unittest.TestCase):
         cls.model.close()
 
     def test_answers_are_the_servers(self):
-        server = Served(PROGRAM, str(MODEL))
-        self.addCleanup(server.stop)
+        server = self.enterContext(Served(PROGRAM, str(MODEL)))
         for path, body in [
             ("/v1/chat/completions", {"messages": QUESTION, "temperature": 0}),
             ("/v1/completions", {"prompt": "Once", "temperature": 0, "max_tokens": 5}),

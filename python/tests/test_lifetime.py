@@ -103,11 +103,7 @@ class Loading(unittest.TestCase):
 class Refusals(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.model = load()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.model.close()
+        cls.model = cls.enterClassContext(load())
 
     def test_of_requests(self):
         for error, message, options in [

@@ -18,11 +18,7 @@ from support import ANSWER, MODEL, PARIS, WEATHER, load, program, program_ids
 class ModelCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.model = load()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.model.close()
+        cls.model = cls.enterClassContext(load())
 
 
 class Generates(ModelCase):

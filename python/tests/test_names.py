@@ -27,13 +27,10 @@ def link(path):
 
 class Names(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.home = pathlib.Path(folder.name)
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.home = pathlib.Path(folder)
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "HF_", "OLLAMA", "LLAMA", "HUGGINGFACE"))}
-        patched = unittest.mock.patch.dict(os.environ, {**kept, "HOME": folder.name}, clear=True)
-        patched.start()
-        self.addCleanup(patched.stop)
+        self.enterContext(unittest.mock.patch.dict(os.environ, {**kept, "HOME": folder}, clear=True))
 
     def put_into_ollama(self, name, **texts):
         """The bundled model under that name, with other texts."""

@@ -70,13 +70,8 @@ def join(told, news):
 class OpenAICase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.client = realizar.OpenAI(MODEL, backend="cpu", n_threads=2, max_seqs=4)
-        cls.server = Served(PROGRAM, str(MODEL))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        cls.server.stop()
+        cls.client = cls.enterClassContext(realizar.OpenAI(MODEL, backend="cpu", n_threads=2, max_seqs=4))
+        cls.server = cls.enterClassContext(Served(PROGRAM, str(MODEL)))
 
     def served(self, path, **body):
         status, _, answer = self.server.ask("POST", path, body)

@@ -27,13 +27,8 @@ def parts(output):
 class Responses(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Served(PROGRAM, str(MODEL))
-        cls.client = realizar.OpenAI(MODEL, backend="cpu", n_threads=2)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.client.close()
-        assert cls.server.stop() == 0
+        cls.server = cls.enterClassContext(Served(PROGRAM, str(MODEL)))
+        cls.client = cls.enterClassContext(realizar.OpenAI(MODEL, backend="cpu", n_threads=2))
 
     def served(self, **fields):
         status, _, text = self.server.ask("POST", "/v1/responses", {"temperature": 0, **fields})

@@ -24,18 +24,15 @@ NAME = "hf:maker/model:m-Q8_0.gguf"
 
 class Pulling(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.home = pathlib.Path(folder.name)
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.home = pathlib.Path(folder)
         self.hub = Hub()
         self.addCleanup(self.hub.close)
         self.hub.add_repo("maker/model", {"README.md": b"#", "m-Q8_0.gguf": TINY, "m-Q4_0.gguf": BIG})
         dropped = ("XDG_", "HF_", "OLLAMA", "LLAMA", "HUGGINGFACE", "SSL_")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-        own = {**kept, "HOME": folder.name, "HF_ENDPOINT": self.hub.url, "no_proxy": "127.0.0.1,localhost"}
-        patched = unittest.mock.patch.dict(os.environ, own, clear=True)
-        patched.start()
-        self.addCleanup(patched.stop)
+        own = {**kept, "HOME": folder, "HF_ENDPOINT": self.hub.url, "no_proxy": "127.0.0.1,localhost"}
+        self.enterContext(unittest.mock.patch.dict(os.environ, own, clear=True))
 
     def assert_answers(self, model):
         self.assertEqual(model.chat(PARIS, temperature=0).text, ANSWER)

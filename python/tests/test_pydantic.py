@@ -32,11 +32,7 @@ if pydantic is not None:
 class Classes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.model = load()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.model.close()
+        cls.model = cls.enterClassContext(load())
 
     def test_answers_are_instances(self):
         n_whole = 0

@@ -19,14 +19,8 @@ DOCUMENTS = ["water that falls.", "a stone.", "sun", "rain is water"]
 class Ranks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.path = copy_with_words("bert-rank", cls.folder.name)
-        cls.model = realizar.Model.load(cls.path, backend="cpu", n_threads=2)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.model.close()
-        cls.folder.cleanup()
+        cls.path = copy_with_words("bert-rank", cls.enterClassContext(tempfile.TemporaryDirectory()))
+        cls.model = cls.enterClassContext(realizar.Model.load(cls.path, backend="cpu", n_threads=2))
 
     def test_the_scores_of_the_program(self):
         lines = program("rerank", self.path, QUERY, *DOCUMENTS, "--json", text="").splitlines()

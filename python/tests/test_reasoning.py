@@ -16,13 +16,8 @@ QUESTION = "Name the capital of France."
 class Reasons(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.model = realizar.Model.load(write_thinker(pathlib.Path(cls.folder.name, "thinker.gguf")), backend="cpu")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.model.close()
-        cls.folder.cleanup()
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.model = cls.enterClassContext(realizar.Model.load(write_thinker(pathlib.Path(folder, "thinker.gguf")), backend="cpu"))
 
     def said(self, **options):
         answer = self.model.chat(QUESTION, temperature=0, max_tokens=40, **options)

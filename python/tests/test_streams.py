@@ -16,11 +16,7 @@ class StreamCase(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.model = load(max_seqs=4, **cls.options)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.model.close()
+        cls.model = cls.enterClassContext(load(max_seqs=4, **cls.options))
 
 
 class Streams(StreamCase):

@@ -1,18 +1,13 @@
 // OpenAI's Agents SDK: a framework whose turns continue from stored responses.
 import assert from 'node:assert/strict';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 import {Agent, OpenAIProvider, Runner, tool} from '@openai/agents';
 import {z} from 'zod';
-import {MODEL, startServer} from './server.mjs';
+import {MODEL, serveFile} from './server.mjs';
 
-let server, runner;
-
-before(async () => {
-  server = await startServer();
-  const modelProvider = new OpenAIProvider({apiKey: 'none', baseURL: `${server.url}/v1`, useResponses: true});
-  runner = new Runner({modelProvider, tracingDisabled: true});
-});
-after(async () => assert.equal(await server.stop(), 0));
+const server = await serveFile();
+const modelProvider = new OpenAIProvider({apiKey: 'none', baseURL: `${server.url}/v1`, useResponses: true});
+const runner = new Runner({modelProvider, tracingDisabled: true});
 
 for (const stream of [false, true]) {
   test(`two turns with a tool go on from stored responses, ${stream ? 'streamed' : 'whole'}`, async () => {

@@ -1,26 +1,16 @@
 // The `@anthropic-ai/sdk` client against the server: all its routes.
 import assert from 'node:assert/strict';
-import {after, before, describe, test} from 'node:test';
+import {describe, test} from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import {betaZodTool} from '@anthropic-ai/sdk/helpers/beta/zod';
 import {z} from 'zod';
-import {MODEL, startServer} from './server.mjs';
+import {ANSWER, CAPITAL, MODEL, WEATHER, serveFile} from './server.mjs';
 
-const CAPITAL = [{role: 'user', content: 'What is the capital of France?'}];
-const ANSWER = 'The capital of France is Paris.';
-const WEATHER = {
-  name: 'get_weather',
-  description: 'Get the weather of a city',
-  input_schema: {type: 'object', properties: {city: {type: 'string'}}, required: ['city']},
-};
+const {parameters, ...named} = WEATHER;
+const TOOL = {...named, input_schema: parameters};
 const ABUJA = [{role: 'user', content: 'What is the weather in Abuja?'}];
-let server, client;
-
-before(async () => {
-  server = await startServer();
-  client = new Anthropic({baseURL: server.url, apiKey: 'none', maxRetries: 0});
-});
-after(async () => assert.equal(await server.stop(), 0));
+const server = await serveFile();
+const client = new Anthropic({baseURL: server.url, apiKey: 'none', maxRetries: 0});
 
 const ask = (options) => ({model: MODEL, max_tokens: 64, messages: CAPITAL, temperature: 0, ...options});
 const create = (options) => client.messages.create(ask(options));
@@ -64,15 +54,15 @@ describe('messages', () => {
   });
 
   test('call tools, whole and streamed', async () => {
-    const stream = client.messages.stream(ask({messages: ABUJA, tools: [WEATHER]}));
+    const stream = client.messages.stream(ask({messages: ABUJA, tools: [TOOL]}));
     const pieces = [];
     stream.on('inputJson', (piece) => pieces.push(piece));
-    for (const message of [await stream.finalMessage(), await create({messages: ABUJA, tools: [WEATHER]})]) {
+    for (const message of [await stream.finalMessage(), await create({messages: ABUJA, tools: [TOOL]})]) {
       assert.equal(message.stop_reason, 'tool_use');
       assert.deepEqual(message.content[0].input, {city: 'Abuja'});
       const result = {type: 'tool_result', tool_use_id: message.content[0].id, content: '{"weather": "sunny"}'};
       const messages = [...ABUJA, {role: 'assistant', content: message.content}, {role: 'user', content: [result]}];
-      const last = await create({messages, tools: [WEATHER]});
+      const last = await create({messages, tools: [TOOL]});
       assert.equal(last.stop_reason, 'end_turn');
       assert.match(textOf(last), /sunny/);
     }
@@ -96,7 +86,7 @@ describe('messages', () => {
   });
 
   test('are forced to call', async () => {
-    const message = await create({tools: [WEATHER], tool_choice: {type: 'tool', name: 'get_weather'}});
+    const message = await create({tools: [TOOL], tool_choice: {type: 'tool', name: 'get_weather'}});
     assert.equal(message.content[0].name, 'get_weather');
   });
 

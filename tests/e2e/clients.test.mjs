@@ -1,6 +1,6 @@
 // Two frameworks that many programs use instead of a bare client: the AI SDK and LangChain.
 import assert from 'node:assert/strict';
-import {after, before, describe, test} from 'node:test';
+import {before, describe, test} from 'node:test';
 import {createOpenAI} from '@ai-sdk/openai';
 import {createOpenAICompatible} from '@ai-sdk/openai-compatible';
 import {HumanMessage, ToolMessage} from '@langchain/core/messages';
@@ -8,16 +8,11 @@ import {tool as langchainTool} from '@langchain/core/tools';
 import {ChatOpenAI, OpenAI, OpenAIEmbeddings} from '@langchain/openai';
 import {embedMany, generateText, Output, stepCountIs, streamText, tool} from 'ai';
 import {z} from 'zod';
-import {MODEL, startServer} from './server.mjs';
+import {ANSWER, MODEL, QUESTION, serveFile} from './server.mjs';
 
-const QUESTION = 'What is the capital of France?';
-const ANSWER = 'The capital of France is Paris.';
 const weatherOf = ({city}) => ({city, weather: 'sunny', degrees: 7});
 const WEATHER = {description: 'Get the weather of a city', schema: z.object({city: z.string()})};
-let server;
-
-before(async () => (server = await startServer('--strict-model-names')));
-after(async () => assert.equal(await server.stop(), 0));
+const server = await serveFile('--strict-model-names');
 
 describe('ai with @ai-sdk/openai-compatible', () => {
   let provider;

@@ -1,14 +1,10 @@
 // Errors are reported in OpenAI's error object: the right status, the field, a helpful message.
 import assert from 'node:assert/strict';
-import {after, before, describe, test} from 'node:test';
+import {describe, test} from 'node:test';
 import OpenAI from 'openai';
-import {ENDLESS, LONG_CONTEXT, MODEL, startServer, until} from './server.mjs';
+import {CAPITAL, ENDLESS, LONG_CONTEXT, MODEL, serveFile, startServer, until} from './server.mjs';
 
-const MESSAGES = [{role: 'user', content: 'What is the capital of France?'}];
-let server;
-
-before(async () => (server = await startServer('--max-body-bytes', '100000', '--strict-model-names')));
-after(async () => assert.equal(await server.stop(), 0));
+const server = await serveFile('--max-body-bytes', '100000', '--strict-model-names');
 
 async function refused(response, status, {param = null, code = null, message = /./} = {}) {
   const {error} = await response.json();
@@ -18,15 +14,15 @@ async function refused(response, status, {param = null, code = null, message = /
   assert.match(error.message, message);
   assert.ok(error.type);
 }
-const chat = (fields) => server.post('/v1/chat/completions', {messages: MESSAGES, ...fields});
+const chat = (fields) => server.post('/v1/chat/completions', {messages: CAPITAL, ...fields});
 
 test('an unknown model is 404 model_not_found', async () => {
   for (const route of ['/v1/chat/completions', '/v1/completions', '/v1/embeddings', '/v1/responses', '/tokenize']) {
-    await refused(await server.post(route, {model: 'gpt-9', messages: MESSAGES, prompt: 'x', input: 'x'}), 404,
+    await refused(await server.post(route, {model: 'gpt-9', messages: CAPITAL, prompt: 'x', input: 'x'}), 404,
                   {param: 'model', code: 'model_not_found', message: /gpt-9/});
   }
   const client = new OpenAI({baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0});
-  await assert.rejects(client.chat.completions.create({model: 'gpt-9', messages: MESSAGES}), OpenAI.NotFoundError);
+  await assert.rejects(client.chat.completions.create({model: 'gpt-9', messages: CAPITAL}), OpenAI.NotFoundError);
 });
 
 describe('a wrong value is 400 and names its field', () => {
@@ -114,7 +110,7 @@ test('a full queue is 429 with Retry-After, and the others are answered', async 
   const leaving = new AbortController();
   await Promise.all([1, 2].map(() => post(ENDLESS, {signal: leaving.signal})));
   await n('running', 2);
-  const options = {messages: MESSAGES, max_tokens: 20, ignore_eos: true, temperature: 0};
+  const options = {messages: CAPITAL, max_tokens: 20, ignore_eos: true, temperature: 0};
   const waiting = [1, 2, 3, 4].map(() => post(options));
   await n('waiting', 4);
   for (const response of await Promise.all(Array.from({length: 40}, () => post(options)))) {

@@ -1,14 +1,12 @@
 // The routes of llama.cpp's server, by plain fetch.
 import assert from 'node:assert/strict';
-import {after, before, test} from 'node:test';
-import {startServer} from './server.mjs';
+import {test} from 'node:test';
+import {serveFile} from './server.mjs';
 
 const PROMPT = 'The capital of France';
 const ASK = {prompt: PROMPT, temperature: 0, n_predict: 12};
 
-let server;
-before(async () => (server = await startServer('--no-page')));
-after(async () => assert.equal(await server.stop(), 0));
+const server = await serveFile('--no-page');
 
 const complete = (fields) => server.json('/completion', {...ASK, ...fields});
 

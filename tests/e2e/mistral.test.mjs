@@ -1,25 +1,15 @@
 // Mistral's own client, which validates answers, and LlamaIndex.
 import assert from 'node:assert/strict';
-import {after, before, describe, test} from 'node:test';
+import {before, describe, test} from 'node:test';
 import {Mistral} from '@mistralai/mistralai';
 import {tool} from '@llamaindex/core/tools';
 import {openai, OpenAIEmbedding} from '@llamaindex/openai';
 import {z} from 'zod';
-import {MODEL, startServer} from './server.mjs';
+import {ANSWER, MODEL, QUESTION, WEATHER, serveFile} from './server.mjs';
 
-const QUESTION = 'What is the capital of France?';
-const ANSWER = 'The capital of France is Paris.';
 const WEATHER_QUESTION = 'What is the weather in Abuja?';
-const WEATHER = {
-  name: 'get_weather',
-  description: 'Get the weather of a city',
-  parameters: {type: 'object', properties: {city: {type: 'string'}}, required: ['city']},
-};
 const SAID = {city: 'Abuja', weather: 'sunny', degrees: 7};
-let server;
-
-before(async () => (server = await startServer()));
-after(async () => assert.equal(await server.stop(), 0));
+const server = await serveFile();
 
 describe('@mistralai/mistralai', () => {
   let client;

@@ -8,32 +8,14 @@ import {tmpdir} from 'node:os';
 import path from 'node:path';
 import {after, before, describe, test} from 'node:test';
 import {Ollama} from 'ollama';
-import {MODEL, MODEL_FILE, startServer, until} from './server.mjs';
+import {ANSWER, CAPITAL, MODEL, MODEL_FILE, QUESTION, WEATHER, collect, serveFile, startServer, until} from './server.mjs';
 
-const QUESTION = 'What is the capital of France?';
-const ANSWER = 'The capital of France is Paris.';
-const messages = [{role: 'user', content: QUESTION}];
+const messages = CAPITAL;
 const options = {temperature: 0};
-const WEATHER = {
-  type: 'function',
-  function: {
-    name: 'get_weather',
-    description: 'Get the weather of a city',
-    parameters: {type: 'object', properties: {city: {type: 'string'}}, required: ['city']},
-  },
-};
-let server, client;
-before(async () => {
-  server = await startServer('--alias', `${MODEL}=tiny`);
-  client = new Ollama({host: server.url});
-});
-after(async () => assert.equal(await server.stop(), 0));
+const TOOL = {type: 'function', function: WEATHER};
+const server = await serveFile('--alias', `${MODEL}=tiny`);
+const client = new Ollama({host: server.url});
 
-const collect = async (stream) => {
-  const parts = [];
-  for await (const part of stream) parts.push(part);
-  return parts;
-};
 // Fields in the last line of any answer.
 const checkEnd = (last, reason = 'stop') => {
   assert.equal(last.done, true);
@@ -92,7 +74,7 @@ describe('chat', () => {
   });
 
   test('a call has its arguments as an object, and its result is taken', async () => {
-    const asked = {model: MODEL, messages: [{role: 'user', content: 'What is the weather in Paris?'}], options, tools: [WEATHER]};
+    const asked = {model: MODEL, messages: [{role: 'user', content: 'What is the weather in Paris?'}], options, tools: [TOOL]};
     const openai = await server.json('/v1/chat/completions', {...asked, options: undefined, temperature: 0});
     const whole = await client.chat(asked);
     const streamed = await collect(await client.chat({...asked, stream: true}));

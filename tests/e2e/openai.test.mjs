@@ -1,41 +1,22 @@
 // The `openai` client against the server: all its routes.
 import assert from 'node:assert/strict';
-import {after, before, describe, test} from 'node:test';
+import {describe, test} from 'node:test';
 import OpenAI from 'openai';
-import {LONG_CONTEXT, MODEL, startServer, until} from './server.mjs';
+import {ANSWER, CAPITAL, LONG_CONTEXT, MODEL, WEATHER, collect, serveFile, startServer, until} from './server.mjs';
 
-const CAPITAL = [{role: 'user', content: 'What is the capital of France?'}];
-const ANSWER = 'The capital of France is Paris.';
-const WEATHER = {
-  type: 'function',
-  function: {
-    name: 'get_weather',
-    description: 'Get the weather of a city',
-    parameters: {type: 'object', properties: {city: {type: 'string'}}, required: ['city']},
-  },
-};
-let server, client;
-
-before(async () => {
-  server = await startServer();
-  client = new OpenAI({baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0});
-});
-after(async () => assert.equal(await server.stop(), 0));
+const TOOL = {type: 'function', function: WEATHER};
+const server = await serveFile();
+const client = new OpenAI({baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0});
 
 const chat = (options) => client.chat.completions.create({model: MODEL, messages: CAPITAL, temperature: 0, ...options});
 const complete = (options) => client.completions.create({model: MODEL, prompt: 'In the beginning', temperature: 0, ...options});
 
-async function all(stream) {
-  const chunks = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return chunks;
-}
 const textOf = (chunks, index = 0) =>
   chunks.flatMap((c) => c.choices).filter((c) => c.index === index).map((c) => c.delta.content ?? '').join('');
 
 describe('models', () => {
   test('are listed', async () => {
-    const models = await all(client.models.list());
+    const models = await collect(client.models.list());
     assert.deepEqual(models.map((m) => m.id), [MODEL]);
     assert.equal(models[0].object, 'model');
     assert.equal(models[0].context_length, 1024);
@@ -61,7 +42,7 @@ describe('chat', () => {
   test('streams the text that it gives whole, for the same seed', async () => {
     const options = {temperature: 1.2, seed: 7, max_tokens: 40, messages: [{role: 'user', content: 'Tell me a story.'}]};
     const whole = await chat(options);
-    const chunks = await all(await chat({...options, stream: true}));
+    const chunks = await collect(await chat({...options, stream: true}));
     assert.equal(textOf(chunks), whole.choices[0].message.content);
     assert.equal(chunks[0].choices[0].delta.role, 'assistant');
     assert.equal(chunks.at(-1).choices[0].finish_reason, whole.choices[0].finish_reason);
@@ -71,9 +52,9 @@ describe('chat', () => {
   });
 
   test('streams usage only where it is asked for', async () => {
-    const without = await all(await chat({stream: true}));
+    const without = await collect(await chat({stream: true}));
     assert.ok(without.every((c) => c.usage === undefined));
-    const chunks = await all(await chat({stream: true, stream_options: {include_usage: true}}));
+    const chunks = await collect(await chat({stream: true, stream_options: {include_usage: true}}));
     assert.deepEqual(chunks.at(-1).choices, []);
     assert.ok(chunks.slice(0, -1).every((c) => c.usage === null));
     const {usage} = await chat();
@@ -88,7 +69,7 @@ describe('chat', () => {
     assert.deepEqual(whole.choices.map((c) => c.index), [0, 1]);
     const texts = whole.choices.map((c) => c.message.content);
     assert.notEqual(texts[0], texts[1]);
-    const chunks = await all(await chat({...options, stream: true}));
+    const chunks = await collect(await chat({...options, stream: true}));
     assert.deepEqual([textOf(chunks, 0), textOf(chunks, 1)], texts);
     assert.equal(chunks.filter((c) => c.choices[0]?.finish_reason).length, 2);
   });
@@ -98,7 +79,7 @@ describe('chat', () => {
       const reply = await chat({stop});
       assert.equal(reply.choices[0].message.content, 'The capital of ');
       assert.equal(reply.choices[0].finish_reason, 'stop');
-      assert.equal(textOf(await all(await chat({stop, stream: true}))), 'The capital of ');
+      assert.equal(textOf(await collect(await chat({stop, stream: true}))), 'The capital of ');
     });
   }
 
@@ -123,7 +104,7 @@ describe('chat', () => {
       assert.equal(token.top_logprobs[0].logprob, token.logprob);  // greedy takes the likeliest
       assert.ok(token.top_logprobs[1].logprob <= token.top_logprobs[0].logprob);
     }
-    const chunks = await all(await chat({...options, stream: true}));
+    const chunks = await collect(await chat({...options, stream: true}));
     const streamed = chunks.flatMap((c) => c.choices[0]?.logprobs?.content ?? []);
     assert.deepEqual(streamed, tokens);
     assert.equal((await chat()).choices[0].logprobs, null);
@@ -141,7 +122,7 @@ describe('chat', () => {
 
   test('runs a tool and uses what it says', async () => {
     const messages = [{role: 'user', content: 'What is the weather in Abuja?'}];
-    const call = (await chat({messages, tools: [WEATHER]})).choices[0];
+    const call = (await chat({messages, tools: [TOOL]})).choices[0];
     assert.equal(call.finish_reason, 'tool_calls');
     assert.equal(call.message.content, null);
     assert.equal(call.message.tool_calls.length, 1);
@@ -150,14 +131,14 @@ describe('chat', () => {
     assert.deepEqual(JSON.parse(f.arguments), {city: 'Abuja'});
     messages.push(call.message);
     messages.push({role: 'tool', tool_call_id: id, content: '{"city": "Abuja", "weather": "sunny", "degrees": 7}'});
-    const answer = (await chat({messages, tools: [WEATHER]})).choices[0];
+    const answer = (await chat({messages, tools: [TOOL]})).choices[0];
     assert.equal(answer.message.content, 'It is sunny in Abuja, 7 degrees.');
     assert.equal(answer.finish_reason, 'stop');
   });
 
   test('streams a tool call in pieces that add up', async () => {
     const messages = [{role: 'user', content: 'What is the weather in Abuja?'}];
-    const stream = client.chat.completions.stream({model: MODEL, messages, tools: [WEATHER], temperature: 0});
+    const stream = client.chat.completions.stream({model: MODEL, messages, tools: [TOOL], temperature: 0});
     const final = await stream.finalChatCompletion();
     const call = final.choices[0].message.tool_calls[0];
     assert.equal(call.function.name, 'get_weather');
@@ -167,7 +148,7 @@ describe('chat', () => {
 
   test('leaves tools alone where tool_choice says none', async () => {
     const messages = [{role: 'user', content: 'What is the weather in Abuja?'}];
-    const reply = await chat({messages, tools: [WEATHER], tool_choice: 'none', max_tokens: 30});
+    const reply = await chat({messages, tools: [TOOL], tool_choice: 'none', max_tokens: 30});
     assert.equal(reply.choices[0].message.tool_calls, undefined);
   });
 
@@ -180,7 +161,7 @@ describe('chat', () => {
       tools: [{
         type: 'function',
         function: {
-          ...WEATHER.function,
+          ...TOOL.function,
           parse: JSON.parse,
           function: ({city}) => {
             asked.push(city);
@@ -205,7 +186,7 @@ describe('completions', () => {
   test('stream the same text', async () => {
     const options = {max_tokens: 12};
     const whole = await complete(options);
-    const chunks = await all(await complete({...options, stream: true}));
+    const chunks = await collect(await complete({...options, stream: true}));
     assert.equal(chunks.map((c) => c.choices[0]?.text ?? '').join(''), whole.choices[0].text);
     assert.equal(chunks.at(-1).choices[0].finish_reason, whole.choices[0].finish_reason);
   });
@@ -214,7 +195,7 @@ describe('completions', () => {
     const plain = await complete({max_tokens: 6});
     const echoed = await complete({max_tokens: 6, echo: true});
     assert.equal(echoed.choices[0].text, 'In the beginning' + plain.choices[0].text);
-    const chunks = await all(await complete({max_tokens: 6, echo: true, stream: true}));
+    const chunks = await collect(await complete({max_tokens: 6, echo: true, stream: true}));
     assert.equal(chunks.map((c) => c.choices[0]?.text ?? '').join(''), echoed.choices[0].text);
   });
 
@@ -319,7 +300,7 @@ describe('responses', () => {
   });
 
   test('stream events that add up, in order', async () => {
-    const events = await all(await respond({stream: true}));
+    const events = await collect(await respond({stream: true}));
     assert.deepEqual(events.map((e) => e.sequence_number), events.map((_, i) => i));
     const types = events.map((e) => e.type);
     assert.deepEqual(types.slice(0, 4), ['response.created', 'response.in_progress', 'response.output_item.added', 'response.content_part.added']);
@@ -341,7 +322,7 @@ describe('responses', () => {
   });
 
   test('run a tool and use what it says', async () => {
-    const tools = [{type: 'function', ...WEATHER.function, strict: false}];
+    const tools = [{type: 'function', ...TOOL.function, strict: false}];
     const input = [{role: 'user', content: 'What is the weather in Abuja?'}];
     const first = await respond({input, tools});
     const call = first.output.find((item) => item.type === 'function_call');
@@ -375,7 +356,7 @@ describe('responses', () => {
       if (first.length === 5) break;
     }
     const {id} = first[0].response;
-    const rest = await all(await client.responses.retrieve(id, {stream: true, starting_after: first.at(-1).sequence_number}));
+    const rest = await collect(await client.responses.retrieve(id, {stream: true, starting_after: first.at(-1).sequence_number}));
     assert.deepEqual([...first, ...rest].map((e) => e.sequence_number), [...first, ...rest].map((_, i) => i));
     assert.equal(rest.at(-1).response.output[0].content[0].text, ANSWER);
     assert.equal((await client.responses.retrieve(id)).output_text, ANSWER);

@@ -1,6 +1,8 @@
 // Starts `realizar serve` on a free port and stops it: the beginning and end of every suite here.
+import assert from 'node:assert/strict';
 import {spawn} from 'node:child_process';
 import path from 'node:path';
+import {after} from 'node:test';
 import {fileURLToPath} from 'node:url';
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
@@ -12,6 +14,21 @@ process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 export const REALIZAR = path.resolve(HERE, process.env.REALIZAR_BIN ?? '../../build/release/bin/realizar');
 export const MODEL_FILE = path.resolve(HERE, '../../models/realizar-tiny/realizar-tiny-Q8_0.gguf');
 export const MODEL = 'realizar-tiny';
+
+export const QUESTION = 'What is the capital of France?';
+export const CAPITAL = [{role: 'user', content: QUESTION}];
+export const ANSWER = 'The capital of France is Paris.';
+export const WEATHER = {
+  name: 'get_weather',
+  description: 'Get the weather of a city',
+  parameters: {type: 'object', properties: {city: {type: 'string'}}, required: ['city']},
+};
+
+export async function collect(stream) {
+  const parts = [];
+  for await (const part of stream) parts.push(part);
+  return parts;
+}
 
 // Calls `probe` until it returns something truthy, which is the result.
 export async function until(probe, what) {
@@ -97,6 +114,12 @@ class Server {
 export async function startServer(...args) {
   const server = await new Server(args).listening();
   return server.url.startsWith('https') ? server : server.ready();
+}
+// A server for all tests of a file, which must then end without an error.
+export async function serveFile(...args) {
+  const server = await startServer(...args);
+  after(async () => assert.equal(await server.stop(), 0));
+  return server;
 }
 export async function startUnready(...args) {
   return new Server(args).listening();

@@ -1,15 +1,11 @@
 // Many requests at once, streams that their clients abandon, and prompts that share their beginning.
 import assert from 'node:assert/strict';
-import {after, before, test} from 'node:test';
+import {test} from 'node:test';
 import OpenAI from 'openai';
-import {LONG, MODEL, startServer, until} from './server.mjs';
+import {LONG, MODEL, serveFile, until} from './server.mjs';
 
-let server, client;
-before(async () => {
-  server = await startServer();
-  client = new OpenAI({baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0});
-});
-after(async () => assert.equal(await server.stop(), 0));
+const server = await serveFile();
+const client = new OpenAI({baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0});
 
 const idle = async () => (await server.metric('vllm:num_requests_running')) === 0 &&
     (await server.metric('vllm:num_requests_waiting')) === 0;

@@ -1,15 +1,15 @@
 // Answers with a required form: response_format, JSON Schema, required tool calls. A model that knows nothing about
 // schemas still has to follow them.
 import assert from 'node:assert/strict';
-import {after, before, describe, test} from 'node:test';
+import {describe, test} from 'node:test';
 import {createOpenAICompatible} from '@ai-sdk/openai-compatible';
 import {generateObject} from 'ai';
 import OpenAI from 'openai';
 import {zodResponseFormat} from 'openai/helpers/zod';
 import {z} from 'zod';
-import {MODEL, startServer} from './server.mjs';
+import {CAPITAL, MODEL, serveFile} from './server.mjs';
 
-const messages = [{role: 'user', content: 'What is the capital of France?'}];
+const messages = CAPITAL;
 const City = z.object({name: z.string().max(20), country: z.enum(['France', 'Peru']), inhabitants: z.int().min(0).max(99)});
 const WEATHER = {
   type: 'function',
@@ -19,12 +19,8 @@ const WEATHER = {
     parameters: {type: 'object', properties: {city: {type: 'string', maxLength: 20}}, required: ['city'], additionalProperties: false},
   },
 };
-let server, client;
-before(async () => {
-  server = await startServer();
-  client = new OpenAI({baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0});
-});
-after(async () => assert.equal(await server.stop(), 0));
+const server = await serveFile();
+const client = new OpenAI({baseURL: `${server.url}/v1`, apiKey: 'none', maxRetries: 0});
 const chat = (options) => client.chat.completions.create({model: MODEL, messages, temperature: 0, max_tokens: 200, ...options});
 
 describe('response_format', () => {

@@ -1,11 +1,9 @@
 // The text side of a model: tokenize, detokenize, apply-template.
 import assert from 'node:assert/strict';
-import {after, before, test} from 'node:test';
-import {MODEL, startServer} from './server.mjs';
+import {test} from 'node:test';
+import {MODEL, serveFile} from './server.mjs';
 
-let server;
-before(async () => (server = await startServer('--no-page')));
-after(async () => assert.equal(await server.stop(), 0));
+const server = await serveFile('--no-page');
 
 const SAMPLES = ['In the beginning', ' two  spaces ', 'naïve façade — 日本語 🦆', 'line\nline\ttab', '<|im_start|>user', ''];
 
