@@ -1,4 +1,4 @@
-#include "text/jinja/work.h"
+#include "text/jinja/text.h"
 
 #include <algorithm>
 
