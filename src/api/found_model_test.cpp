@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hub/digest.h"
+#include "hub/hash.h"
 #include "hub/store.h"
 #include "realizar/engine.h"
 #include "realizar/models.h"

@@ -5,7 +5,7 @@
 
 #include "api/vocab.h"
 #include "base/try.h"
-#include "formats/gguf_folder.h"
+#include "formats/gguf_kind.h"
 #include "formats/hf_folder.h"
 #include "formats/tokenizer_files.h"
 #include "text/tokenizer/json_forms.h"

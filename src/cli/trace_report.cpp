@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
 
@@ -39,10 +40,10 @@ std::string row_text(const TraceRow& row, double phase_ms) {
 
 // Rates count the useful tokens.
 std::string total_text(const char* name, const TracePhase& phase) {
-  const std::string guesses =
+  const std::string speculated =
       phase.n_computed > phase.n_tokens ? fmt::format("; {} tokens were computed", phase.n_computed) : "";
   return fmt::format("{:<8} {:<15} {:>10.2f} {:>6.1f}%   {} tokens in {} steps, {:.1f} tok/s{}\n", name, "total",
-                     phase.total_ms, 100.0, phase.n_tokens, phase.n_steps, tokens_per_s(phase), guesses);
+                     phase.total_ms, 100.0, phase.n_tokens, phase.n_steps, tokens_per_s(phase), speculated);
 }
 
 std::string phase_text(const Trace& trace, bool decode) {
@@ -174,7 +175,7 @@ Status write_trace_file(const std::string& path, const LanguageModel& model, con
   const nlohmann::ordered_json json{
       {"traceEvents", events_json(model)}, {"displayTimeUnit", "ms"}, {"metadata", metadata(model.info(), traced)}};
   RZ_TRY(NewFile out, NewFile::create(path));
-  RZ_CHECK_OK(out.write(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n'));
+  RZ_CHECK_OK(out.write(json_text(json) + '\n'));
   return out.commit();
 }
 
@@ -187,10 +188,9 @@ void TraceFlags::add_to(Flags flags) {
       "--token-times", token_times,
       "Print the time to the first token, and of each further one its position, time and rate and what the device "
       "and the host took, on standard error; costs nothing");
-  flags
-      .option("--trace-file", file,
-              "Write the operations, in a chat those of the last answer, in Chrome's trace format (opens in Perfetto)")
-      .written();
+  flags.option("--trace-file", file,
+               "Write the operations, in a chat those of the last answer, in Chrome's trace format (opens in Perfetto)",
+               {.takes = kNewFile});
 }
 
 Status report_trace(const TraceFlags& flags, LanguageModel& model, const TracedAnswer& traced) {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/ascii_case.h"
-#include "base/percent.h"
+#include "base/encodings.h"
 
 namespace realizar::server {
 namespace {

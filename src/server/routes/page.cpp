@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 #include "server/call/context.h"
 #include "server/http/auth.h"
 #include "server/http/http_head.h"

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/percent.h"
+#include "base/encodings.h"
 
 namespace realizar::server {
 namespace {

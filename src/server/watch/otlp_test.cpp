@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 
 namespace realizar::server {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 
 namespace realizar::server {
 namespace {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/try.h"
 #include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
