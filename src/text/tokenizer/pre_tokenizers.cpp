@@ -116,12 +116,8 @@ PreTokenizer make_split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior
 }
 Result<PreTokenizer> make_regex_split(std::string_view pattern, SplitBehavior behavior, bool invert) {
   if (behavior == SplitBehavior::kIsolated && !invert) {
-    if (pattern == "(?=(\\d{3})+(?!\\d))") {
-      return PreTokenizer(GroupedDigits(DigitGroups::kCutInside));
-    }
-    if (pattern == "\\d{1,3}(?=(?:\\d{3})*\\b)") {
-      return PreTokenizer(GroupedDigits(DigitGroups::kIsolated));
-    }
+    if (pattern == "(?=(\\d{3})+(?!\\d))") return PreTokenizer(GroupedDigits(DigitGroups::kCutInside));
+    if (pattern == "\\d{1,3}(?=(?:\\d{3})*\\b)") return PreTokenizer(GroupedDigits(DigitGroups::kIsolated));
   }
   RZ_TRY(Regex regex, Regex::compile(pattern));
   return make_split(make_regex_pattern(std::move(regex)), behavior, invert);
