@@ -42,7 +42,7 @@ bool is_set(const json& value) {
   return !value.is_null() && !(value.is_structured() && value.empty());
 }
 
-std::string text_of(const json& value) {
+std::string value_text(const json& value) {
   constexpr size_t kMost = 60;
   return value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, kMost);
 }
@@ -54,14 +54,14 @@ Status check_kind(const json& root, std::string_view file) {
   };
   if (string_at("peft_type") != "LORA") {
     const auto found = root.find("peft_type");
-    return unsupported_key(file, "peft_type", found == root.end() ? "none" : text_of(*found));
+    return unsupported_key(file, "peft_type", found == root.end() ? "none" : value_text(*found));
   }
   for (const std::string_view key : kUnsupportedWhenSet) {
     const auto found = root.find(key);
-    if (found != root.end() && is_set(*found)) return unsupported_key(file, key, text_of(*found));
+    if (found != root.end() && is_set(*found)) return unsupported_key(file, key, value_text(*found));
   }
   const auto bias = root.find("bias");
-  if (bias != root.end() && is_set(*bias) && *bias != "none") return unsupported_key(file, "bias", text_of(*bias));
+  if (bias != root.end() && is_set(*bias) && *bias != "none") return unsupported_key(file, "bias", value_text(*bias));
   const std::string init = string_at("init_lora_weights");
   for (const std::string_view name : kBaseChanging) {
     if (init.starts_with(name)) return unsupported_key(file, "init_lora_weights", init);
@@ -70,7 +70,7 @@ Status check_kind(const json& root, std::string_view file) {
 }
 
 Error wrong_value(std::string_view file, const std::string& key, const std::string& expected, const json& actual) {
-  return format_error(fmt::format("{}: {}: expected {}, actual {}", file, key, expected, text_of(actual)), key);
+  return format_error(fmt::format("{}: {}: expected {}, actual {}", file, key, expected, value_text(actual)), key);
 }
 
 Result<uint32_t> to_rank(const json& value, std::string_view file, const std::string& key) {
