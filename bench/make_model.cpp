@@ -17,7 +17,7 @@
 #include "base/try.h"
 #include "formats/gguf_writer.h"
 #include "formats/model_file.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/byte_spelling.h"
 
 using namespace realizar;
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "text/tokenizer/bpe_model.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {

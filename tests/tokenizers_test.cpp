@@ -10,7 +10,7 @@
 
 #include "api/text_assets.h"
 #include "formats/model_file.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {

@@ -6,7 +6,7 @@
 #include <map>
 #include <string_view>
 
-#include "sampling/sequence_breakers.h"
+#include "sampling/dry.h"
 
 namespace realizar {
 namespace {

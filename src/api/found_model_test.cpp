@@ -7,7 +7,7 @@
 #include <fstream>
 #include <vector>
 
-#include "hub/digest.h"
+#include "hub/hash.h"
 #include "hub/store.h"
 #include "realizar/engine.h"
 #include "realizar/models.h"

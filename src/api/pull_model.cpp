@@ -8,7 +8,6 @@
 #include "hub/locate.h"
 #include "hub/pull.h"
 #include "hub/user_folders.h"
-#include "hub/user_settings.h"
 #include "realizar/models.h"
 
 namespace realizar {

@@ -13,25 +13,9 @@ void check_failed(const char* condition, const char* file, int line) {
 }
 
 const char* to_string(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kInvalidArgument:
-      return "InvalidArgument";
-    case ErrorCode::kNotFound:
-      return "NotFound";
-    case ErrorCode::kFormatError:
-      return "FormatError";
-    case ErrorCode::kUnsupported:
-      return "Unsupported";
-    case ErrorCode::kContextLengthExceeded:
-      return "ContextLengthExceeded";
-    case ErrorCode::kResourceExhausted:
-      return "ResourceExhausted";
-    case ErrorCode::kCancelled:
-      return "Cancelled";
-    case ErrorCode::kInternal:
-      return "Internal";
-  }
-  return "Internal";
+  constexpr const char* kNames[] = {"InvalidArgument",       "NotFound",          "FormatError", "Unsupported",
+                                    "ContextLengthExceeded", "ResourceExhausted", "Cancelled",   "Internal"};
+  return kNames[static_cast<size_t>(code)];
 }
 
 }  // namespace realizar

@@ -1,4 +1,4 @@
-#include "base/exposure.h"
+#include "base/files.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

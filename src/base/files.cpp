@@ -1,6 +1,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -14,9 +15,9 @@
 #include <utility>
 
 #include "base/amounts.h"
-#include "base/byte_order_mark.h"
 #include "base/try.h"
 #include "base/unfinished.h"
+#include "base/utf8.h"
 
 namespace realizar {
 namespace {
@@ -301,6 +302,15 @@ Status NewFile::commit() {
   beside_.clear();
   stage_ = Stage::kCommitted;
   return sync_folder_of(path_) ? Status() : failed(errno);
+}
+
+std::string exposure_of(const std::string& path, std::string_view what, bool holds_secrets) {
+  struct stat file {};
+  if (::stat(path.c_str(), &file) != 0) return {};
+  const bool writable = (file.st_mode & S_IWOTH) != 0, readable = holds_secrets && (file.st_mode & S_IROTH) != 0;
+  if (!writable && !readable) return {};
+  return fmt::format("every user of this machine may {} {} in {} (mode {:04o}); chmod 600 ends that",
+                     writable ? "change" : "read", what, path, file.st_mode & 07777);
 }
 
 }  // namespace realizar

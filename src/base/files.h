@@ -105,4 +105,8 @@ class NewFile {
   Stage stage_;
 };
 
+// A sentence if users other than the file's owner and group may change the file or, if it holds secrets, read it; else
+// "". `what`: the file's content, as the sentence calls it.
+std::string exposure_of(const std::string& path, std::string_view what, bool holds_secrets);
+
 }  // namespace realizar

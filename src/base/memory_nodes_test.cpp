@@ -1,4 +1,4 @@
-#include "base/memory_nodes.h"
+#include "base/machine.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

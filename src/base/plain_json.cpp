@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/byte_order_mark.h"
+#include "base/utf8.h"
 
 namespace realizar {
 namespace {

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <utility>
 
-#include "base/memory_nodes.h"
+#include "base/machine.h"
 
 namespace realizar {
 namespace {

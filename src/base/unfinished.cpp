@@ -35,10 +35,6 @@ uint64_t random_number() {
   return number;
 }
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
-}
-
 bool lock_alone(const FileDescriptor& fd) {
   int result = 0;
   do {
@@ -105,7 +101,7 @@ Status remove_abandoned(const fs::path& folder, const std::function<Status(const
 
 void remove_abandoned_of(const fs::path& path) {
   const std::string beginning = beginning_of(path);
-  for (const fs::path& other : unfinished_in(folder_of(path))) {
+  for (const fs::path& other : unfinished_in(path.has_parent_path() ? path.parent_path() : fs::path("."))) {
     const std::string name = other.filename().string();
     if (name.substr(0, name.size() - kSuffixBytes) != beginning) continue;
     static_cast<void>(remove_if_abandoned(other, [](const fs::path& abandoned) {

@@ -1,4 +1,3 @@
-#include "base/work_shares.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "cli/json_text.h"
+#include "cli/user_json.h"
 #include "grammar/grammar.h"
 
 namespace realizar::cli {
@@ -84,15 +84,13 @@ Result<std::shared_ptr<TokenConstraint>> constraint_of(const LanguageModel& mode
 }
 
 void FormFlags::add_to(Flags flags) {
-  flags.advanced()
-      .option("--format", format_, "Answer in this form: json, which is any JSON object")
-      .one_of({"json"})
-      .shown_as("FORM");
-  flags.option("--schema", schema_, "Answer with JSON of this schema: a file or a text").shown_as("FILE|TEXT").file();
-  flags.advanced()
-      .option("--grammar", grammar_, "Answer with a sentence of this grammar in GBNF: a file, or the grammar itself")
-      .shown_as("FILE|TEXT")
-      .file();
+  flags.advanced().option("--format", format_, "Answer in this form: json, which is any JSON object",
+                          {.one_of = {"json"}, .shown_as = "FORM"});
+  flags.option("--schema", schema_, "Answer with JSON of this schema: a file or a text",
+               {.shown_as = "FILE|TEXT", .takes = kFile});
+  flags.advanced().option("--grammar", grammar_,
+                          "Answer with a sentence of this grammar in GBNF: a file, or the grammar itself",
+                          {.shown_as = "FILE|TEXT", .takes = kFile});
 }
 
 std::string FormFlags::complaint() const {

@@ -15,11 +15,11 @@
 #include "backend/cuda/device/runtime.h"
 #include "base/cpu_features.h"
 #include "base/try.h"
-#include "cli/bundled_model.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/rank_job.h"
+#include "cli/store_flags.h"
 #include "cli/trace_report.h"
 
 namespace realizar::cli {
@@ -214,7 +214,7 @@ Result<BenchResult> bench_with(const BenchArgs& args, uint32_t n_threads, uint32
   const bool is_cuda = model.info().backend.find("cuda (") != std::string::npos;
   RZ_TRY(result.peaks, is_cuda ? gpu_peaks(options) : cpu::measure_peaks(n_threads));
   result.exchange = exchange;
-  result.is_gpu = model.info().backend.find("cuda (") != std::string::npos;
+  result.is_gpu = is_cuda;
   result.prefill_gflops = work.prefill_flops / warm_up.n_prefilled * result.prefill.median / 1e9;
   if (args.n_gen > 0) result.decode_gb_per_s = work.decode_bytes / args.n_gen * result.decode.median / n_seqs / 1e9;
   return result;
@@ -233,13 +233,10 @@ nlohmann::ordered_json spread_json(const Spread& s) {
   return {{"min", s.min}, {"median", s.median}, {"max", s.max}, {"mean", s.mean}, {"deviation", s.deviation}};
 }
 
-// The quantity that `best_gflops` measured. On a GPU it is an instruction that every generation has: from Hopper on,
-// the vendor's library is faster with others.
-std::string peak_name(const BenchResult& r) {
-  return r.is_gpu ? "bf16 products by mma.sync" : "products of this processor";
-}
-
 nlohmann::ordered_json result_json(const BenchArgs& args, const BenchResult& r) {
+  // The quantity that `best_gflops` measured. On a GPU it is an instruction that every generation has: from Hopper on,
+  // the vendor's library is faster with others.
+  const char* peak_of = r.is_gpu ? "bf16 products by mma.sync" : "products of this processor";
   nlohmann::ordered_json json{{"model", args.model},
                               {"threads", r.n_threads},
                               {"batch", r.n_seqs},
@@ -252,7 +249,7 @@ nlohmann::ordered_json result_json(const BenchArgs& args, const BenchResult& r) 
                               {"prefill_gflop_s", r.prefill_gflops},
                               {"decode_gb_s", r.decode_gb_per_s},
                               {"peak_gflop_s", r.peaks.best_gflops()},
-                              {"peak_of", peak_name(r)},
+                              {"peak_of", peak_of},
                               {"peak_read_gb_s", r.peaks.read_gb_per_s}};
   if (r.exchange) {
     json["exchange_per_token"] = {{"prefill", exchange_json(r.exchange->prefill)},
@@ -335,24 +332,18 @@ void add_bench(CommandLine& line) {
       "bench",
       "Measure prefill and decode speed on made-up tokens. Prints medians over repetitions (min-max), and their share "
       "of what this machine was just measured to reach: arithmetic for prefill, memory reads for decode");
-  flags.option("model,-m,--model", args->model, "Model; without one the bundled model is measured").file();
+  flags.option("model,-m,--model", args->model, "Model; without one the bundled model is measured", {.takes = kFile});
   flags.flag("--peak", args->peak, "Measure only what this machine can reach; needs no model");
-  flags.option("-p,--prompt", args->n_prompt, "Prompt tokens").in_range(1, 1 << 20).with_default();
-  flags.option("-n,--gen", args->n_gen, "Tokens to generate").in_range(0, 1 << 20).with_default();
-  flags.option("-d,--depth", args->n_depth, "Tokens of context before the prompt").with_default();
-  flags.option("-r,--reps", args->n_reps, "Repetitions").in_range(1, 1000).with_default();
-  flags.option("-b,--batch", args->batches, "Sequences at once, e.g. 1,8,16")
-      .separated_by(',')
-      .in_range(1, 1024)
-      .shown_as("N,...")
-      .with_default();
+  flags.option("-p,--prompt", args->n_prompt, "Prompt tokens", {.range = {1, 1 << 20}, .has_default = true});
+  flags.option("-n,--gen", args->n_gen, "Tokens to generate", {.range = {0, 1 << 20}, .has_default = true});
+  flags.option("-d,--depth", args->n_depth, "Tokens of context before the prompt", {.has_default = true});
+  flags.option("-r,--reps", args->n_reps, "Repetitions", {.range = {1, 1000}, .has_default = true});
+  flags.option("-b,--batch", args->batches, "Sequences at once, e.g. 1,8,16",
+               {.range = {1, 1024}, .shown_as = "N,...", .has_default = true, .separator = ','});
   flags.flag("--json", args->json, "Print one JSON object a line");
   flags.flag("--ignore-eos", args->ignore_eos, "Generate past the model's end tokens; bench always does");
-  flags.option("-t,--threads", args->threads, "Threads, e.g. 1,2; 0: every core that the process may use")
-      .separated_by(',')
-      .in_range(0, 1024)
-      .shown_as("N,...")
-      .with_default();
+  flags.option("-t,--threads", args->threads, "Threads, e.g. 1,2; 0: every core that the process may use",
+               {.range = {0, 1024}, .shown_as = "N,...", .has_default = true, .separator = ','});
   args->load.add_to(flags, ThreadsOption::kNone);
   args->trace.add_to(flags);
   flags.examples({"realizar bench model.gguf -p 512 -n 128 -t 1,2", "realizar bench --peak"});

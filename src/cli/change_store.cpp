@@ -94,7 +94,8 @@ Result<int> prune(const StoreFlags& flags) {
 void add_rm(CommandLine& line) {
   auto args = std::make_shared<RemoveArgs>();
   Flags flags = line.command("rm", "Remove models from the store: the names, and the files that no other name has");
-  flags.option("names", args->names, "Names, as `realizar list` prints them").required().shown_as("NAME...");
+  flags.option("names", args->names, "Names, as `realizar list` prints them",
+               {.shown_as = "NAME...", .is_required = true});
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar rm qwen3:1.7b"});
   flags.runs([args] { return remove(*args); });
@@ -103,8 +104,8 @@ void add_rm(CommandLine& line) {
 void add_cp(CommandLine& line) {
   auto args = std::make_shared<CopyArgs>();
   Flags flags = line.command("cp", "Give a model in the store another name; this needs no disk space");
-  flags.option("from", args->from, "Name of the model").required();
-  flags.option("to", args->to, "New name: NAME or NAME:TAG").required();
+  flags.option("from", args->from, "Name of the model", {.is_required = true});
+  flags.option("to", args->to, "New name: NAME or NAME:TAG", {.is_required = true});
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar cp hf:Qwen/Qwen3-4B-GGUF:Q8_0 work"});
   flags.runs([args] { return copy(*args); });

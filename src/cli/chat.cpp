@@ -21,13 +21,11 @@
 #include "cli/command.h"
 #include "cli/conversation.h"
 #include "cli/interrupt.h"
+#include "cli/line_editor.h"
 #include "cli/message_input.h"
-#include "cli/model_text.h"
 #include "cli/output.h"
-#include "cli/path_completion.h"
-#include "cli/saved_chat.h"
-#include "cli/terminal.h"
-#include "cli/tool_answer.h"
+#include "cli/show.h"
+#include "cli/tool_box.h"
 #include "hub/locate.h"
 #include "tools/read_files.h"
 
@@ -38,11 +36,6 @@ constexpr uint64_t kMaxAttachedBytes = uint64_t{64} << 20;
 
 std::string questions_text(size_t n) {
   return fmt::format("{} question{}", n, n == 1 ? "" : "s");
-}
-
-std::string left_out_text(size_t n) {
-  return n == 1 ? "the oldest question and its answer are dropped"
-                : fmt::format("the {} oldest questions and their answers are dropped", n);
 }
 
 std::string name_of(const ModelInfo& info) {
@@ -120,7 +113,6 @@ class Chat {
     bool takes_path = false;
 
     bool has_name(const std::string& name) const { return std::find(names.begin(), names.end(), name) != names.end(); }
-    bool needs_words() const { return !words.empty() && words[0] != '['; }
   };
 
   static const std::vector<Command>& commands();
@@ -137,7 +129,11 @@ class Chat {
     const size_t end = line.find(' ');
     if (!line.starts_with('/')) return {};
     const std::string first(line.substr(0, end));
-    if (end == std::string_view::npos) return beginning_with(first, command_names());
+    if (end == std::string_view::npos) {
+      std::vector<std::string> names;
+      for (const Command& command : commands()) names.push_back(command.names[0]);
+      return beginning_with(first, std::move(names));
+    }
     const std::string_view word = line.substr(line.rfind(' ') + 1);
     if (first == "/set") return beginning_with(word, setting_names());
     const auto command = find_command(first);
@@ -147,12 +143,6 @@ class Chat {
   static std::vector<std::string> beginning_with(std::string_view begun, std::vector<std::string> words) {
     std::erase_if(words, [begun](const std::string& word) { return !word.starts_with(begun); });
     return words;
-  }
-
-  static std::vector<std::string> command_names() {
-    std::vector<std::string> names;
-    for (const Command& command : commands()) names.push_back(command.names[0]);
-    return names;
   }
 
   static std::vector<Command>::const_iterator find_command(const std::string& name) {
@@ -173,7 +163,8 @@ class Chat {
     const auto command = find_command(word);
     if (command == commands().end()) return say("There is no " + printable(word) + "; /help lists the commands.\n");
     rest.erase(rest.find_last_not_of(" \t\n") + 1);  // a completed path is followed by a space
-    if (command->needs_words() && rest.empty())
+    const bool needs_words = !command->words.empty() && command->words[0] != '[';
+    if (needs_words && rest.empty())
       return say(fmt::format("{} {}: {} is missing.\n", word, command->words, command->words));
     (this->*command->handler)(rest);
   }
@@ -422,8 +413,10 @@ class Chat {
       prompt = rendered();
     }
     if (prompt.ok() && conversation_.n_left_out() > n_left_out_before) {
+      const size_t n = conversation_.n_left_out();
       note(fmt::format("the context of {} tokens is full: {}", writer_->info().n_ctx,
-                       left_out_text(conversation_.n_left_out())));
+                       n == 1 ? "the oldest question and its answer are dropped"
+                              : fmt::format("the {} oldest questions and their answers are dropped", n)));
     }
     return prompt;
   }
@@ -446,8 +439,8 @@ class Chat {
       std::fputs(stats_text(writer_->info().backend, std::nullopt, *last_stats_).c_str(), stderr);
     }
     if (writer_->local() == nullptr) return;
-    const Status told = report_trace(options_.trace, *writer_->local(), {options_.answer, {}, answer});
-    if (!told.ok()) complain(told.error());
+    const Status reported = report_trace(options_.trace, *writer_->local(), {options_.answer, {}, answer});
+    if (!reported.ok()) complain(reported.error());
   }
 
   HeldInterrupt held_;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "cli/completion.h"
-#include "cli/config_file.h"
 #include "cli/flags.h"
 #include "cli/help.h"
 #include "cli/parse.h"
@@ -19,13 +18,13 @@ struct Rig {
     row.name = "do";
     row.help = "Do it. And more";
     Flags flags(&row);
-    flags.option("model,-m,--model", model, "Model").required().file();
+    flags.option("model,-m,--model", model, "Model", {.is_required = true, .takes = kFile});
     flags.option("texts", texts, "Texts");
-    flags.option("-n,--count", count, "Count").in_range(1, 10).with_default();
-    flags.option("--share", share, "Share").above_and_at_most(0, 1);
-    flags.option("--ids", ids, "Ids").separated_by(',');
+    flags.option("-n,--count", count, "Count", {.range = {1, 10}, .has_default = true});
+    flags.option("--share", share, "Share", {.range = {0, 1, true}});
+    flags.option("--ids", ids, "Ids", {.separator = ','});
     flags.option("--stop", stops, "Stop");
-    flags.option("--kind", kind, "Kind").one_of({"fast", "slow"});
+    flags.option("--kind", kind, "Kind", {.one_of = {"fast", "slow"}});
     flags.flag("--json", json, "JSON");
     flags.advanced().flag("--rare", rare, "Rare");
     flags.for_gpu().flag("--on-gpu", on_gpu, "On a GPU");
@@ -151,7 +150,7 @@ TEST(Help, GroupsAndFurtherSentencesAreForThePageOfAll) {
   Rig rig;
   Flags flags = Flags(&rig.row).group("Special");
   std::string value;
-  flags.option("--special", value, "First, e.g. 1.5. Second").one_of({"a", "b"}).with_default("a");
+  flags.option("--special", value, "First, e.g. 1.5. Second", {.one_of = {"a", "b"}, .shown_default = "a"});
   const std::string common = command_help(rig.row, rig.common, {80, false, false});
   EXPECT_NE(common.find("--special TEXT        First, e.g. 1.5: a, b (default: a)\n"), std::string::npos) << common;
   EXPECT_EQ(common.find("Special:"), std::string::npos) << common;
@@ -166,7 +165,7 @@ TEST(Completion, OffersShortNamesAndJoinsWhatBashTakesApart) {
   CommandRow& row = table.commands.emplace_back();
   row.name = "get";
   Words names;
-  Flags(&row).option("names", names, "Names").short_name();
+  Flags(&row).option("names", names, "Names", {.takes = kShortName});
   const auto offered = [&](const Words& words) {
     Words found;
     for (const Candidate& candidate : complete(table, words, false)) found.push_back(candidate.word);

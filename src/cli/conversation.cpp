@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
+#include "base/json_text.h"
 #include "base/try.h"
+#include "cli/input_history.h"
 
 namespace realizar::cli {
 namespace {
@@ -62,6 +65,8 @@ Result<ChatJson> read_turn(const ChatJson& turn, size_t idx) {
   return read;
 }
 
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
+
 }  // namespace
 
 Status Conversation::set_beginning(std::string_view messages) {
@@ -101,14 +106,9 @@ void Conversation::answer(const TextGeneration& generation) {
   turns_.push_back(std::move(turn));
 }
 
-size_t Conversation::answer_of_last_calls() const {
-  size_t idx = turns_.size();
-  while (idx > 0 && !turns_[idx - 1].contains("tool_calls")) --idx;
-  return idx;
-}
-
 void Conversation::add_tool_result(size_t call_idx, std::string_view text) {
-  const size_t after = answer_of_last_calls();
+  size_t after = turns_.size();
+  while (after > 0 && !turns_[after - 1].contains("tool_calls")) --after;
   if (after == 0 || call_idx >= turns_[after - 1]["tool_calls"].size()) return;
   const ChatJson call = turns_[after - 1]["tool_calls"][call_idx];
   turns_.push_back(
@@ -159,7 +159,7 @@ std::string Conversation::to_json() const {
   if (!system_.empty()) messages.push_back({{"role", "system"}, {"content", system_}});
   for (const ChatJson& turn : turns_) messages.push_back(turn);
   const ChatJson json{{"messages", std::move(messages)}};
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  return json_text(json, 2) + '\n';
 }
 
 Result<Conversation> Conversation::from_json(std::string_view text) {
@@ -177,6 +177,34 @@ Result<Conversation> Conversation::from_json(std::string_view text) {
     }
   }
   return conversation;
+}
+
+Status write_conversation(const std::filesystem::path& path, const Conversation& conversation, Readers readers) {
+  RZ_TRY(NewFile file, NewFile::create(path, readers));
+  RZ_CHECK_OK(file.write(conversation.to_json()));
+  return file.commit();
+}
+
+Result<Conversation> read_conversation(const std::filesystem::path& path) {
+  RZ_TRY(const std::string text, read_file_or_pipe(path, kMaxBytes));
+  auto read = Conversation::from_json(text);
+  if (!read.ok()) return format_error(path.string() + ": " + read.error().message, path.string());
+  return read;
+}
+
+std::optional<std::filesystem::path> last_chat_path() {
+  const auto history = history_path();
+  return history ? std::optional(history->parent_path() / "conversation.json") : std::nullopt;
+}
+
+Status keep_last_chat(const std::filesystem::path& path, const Conversation& conversation) {
+  RZ_CHECK_OK(make_private_folders(path.parent_path()));
+  return write_conversation(path, conversation, Readers::kOwnerAlone);
+}
+
+Result<Conversation> read_last_chat(const std::filesystem::path& path) {
+  if (!version_at(path)) return not_found("no chat was saved in " + path.string() + " to go on with", "continue");
+  return read_conversation(path);
 }
 
 }  // namespace realizar::cli

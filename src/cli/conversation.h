@@ -2,10 +2,13 @@
 // others.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/files.h"
 #include "realizar/result.h"
 #include "realizar/text.h"
 
@@ -47,12 +50,26 @@ class Conversation {
 
  private:
   size_t first_kept() const;
-  size_t answer_of_last_calls() const;
 
   std::string system_;
   nlohmann::ordered_json beginning_ = nlohmann::ordered_json::array();
   nlohmann::ordered_json turns_ = nlohmann::ordered_json::array();
   size_t n_left_out_ = 0;
 };
+
+// Conversations in files: those that a user saves, and the last chat on this machine, which `--continue` resumes. The
+// latter is stored next to the history, readable only by its owner.
+
+// Errors: InvalidArgument (the system's reason).
+Status write_conversation(const std::filesystem::path& path, const Conversation& conversation, Readers readers);
+// Errors: those of read_file_or_pipe; FormatError.
+Result<Conversation> read_conversation(const std::filesystem::path& path);
+
+// realizar/conversation.json in the folder of history_path(); nullopt if the environment defines none.
+std::optional<std::filesystem::path> last_chat_path();
+// Like write_conversation; creates the folder if necessary.
+Status keep_last_chat(const std::filesystem::path& path, const Conversation& conversation);
+// Like read_conversation; NotFound if no chat was kept.
+Result<Conversation> read_last_chat(const std::filesystem::path& path);
 
 }  // namespace realizar::cli

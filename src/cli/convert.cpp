@@ -97,28 +97,21 @@ void add_convert(CommandLine& line) {
                    "template and the metadata that llama.cpp's converter writes, and a GGUF file becomes a folder. A "
                    "GGUF file is split with --split-size, and a split one is merged without it. Settings that the "
                    "other format cannot store are refused by name; the result appears only when it is complete");
-  flags
-      .option("in,-m,--model", args->in,
-              "Model: a Hugging Face folder, a .gguf file (any part of a split one), or a model's name")
-      .required()
-      .file();
-  flags.option("out", args->out, "GGUF file to write (its name ends in .gguf), or an empty or new folder")
-      .required()
-      .written();
-  flags
-      .option("--type", args->type,
-              "Type of matrices: keep, f32, f16 or bf16. Vectors are F32 in GGUF; quantized weights of a GGUF file "
-              "become bf16 in a folder by default")
-      .shown_as("TYPE")
-      .with_default();
-  flags
-      .option("--split-size", args->split_size,
-              "Maximum size of a file's weights, e.g. 500M or 2G: several files, named -00001-of-00003")
-      .shown_as("SIZE");
-  flags
-      .option("--pre", args->pre,
-              "GGUF's name of the folder's pre-tokenizer, if it cannot be determined from its rules")
-      .shown_as("NAME");
+  flags.option("in,-m,--model", args->in,
+               "Model: a Hugging Face folder, a .gguf file (any part of a split one), or a model's name",
+               {.is_required = true, .takes = kFile});
+  flags.option("out", args->out, "GGUF file to write (its name ends in .gguf), or an empty or new folder",
+               {.is_required = true, .takes = kNewFile});
+  flags.option("--type", args->type,
+               "Type of matrices: keep, f32, f16 or bf16. Vectors are F32 in GGUF; quantized weights of a GGUF file "
+               "become bf16 in a folder by default",
+               {.shown_as = "TYPE", .has_default = true});
+  flags.option("--split-size", args->split_size,
+               "Maximum size of a file's weights, e.g. 500M or 2G: several files, named -00001-of-00003",
+               {.shown_as = "SIZE"});
+  flags.option("--pre", args->pre,
+               "GGUF's name of the folder's pre-tokenizer, if it cannot be determined from its rules",
+               {.shown_as = "NAME"});
   add_end_flags(flags, args->ends);
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar convert Qwen3-0.6B qwen3-0.6b.gguf", "realizar convert model.gguf model-folder --type bf16",

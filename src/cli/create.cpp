@@ -13,7 +13,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/store_flags.h"
-#include "formats/gguf_folder.h"
+#include "formats/gguf_kind.h"
 #include "hub/locate.h"
 #include "hub/new_blob.h"
 #include "server/models/created_model.h"
@@ -107,8 +107,8 @@ void add_create(CommandLine& line) {
   Flags flags = line.command("create",
                              "Create a model in the store from another one or a file, with its own system message, "
                              "parameters and template, from an Ollama Modelfile");
-  flags.option("name", args->name, "Name of the new model: NAME or NAME:TAG").required();
-  flags.option("-f,--file", args->file, "Modelfile; '-': standard input").with_default().file();
+  flags.option("name", args->name, "Name of the new model: NAME or NAME:TAG", {.is_required = true});
+  flags.option("-f,--file", args->file, "Modelfile; '-': standard input", {.has_default = true, .takes = kFile});
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar create poet -f Modelfile", "echo 'FROM qwen3:1.7b' | realizar create work -f -"});
   flags.runs([args] { return create(*args); });

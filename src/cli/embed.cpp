@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.h"
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -102,8 +103,8 @@ Result<int> rerank(const RerankArgs& args) {
   if (args.n_wanted > 0) order.resize(std::min<size_t>(order.size(), args.n_wanted));
   for (const size_t i : order) {
     const nlohmann::ordered_json json{{"index", i}, {"relevance_score", relevance[i]}, {"document", documents[i]}};
-    const std::string shown = args.json ? json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n'
-                                        : fmt::format("{:.4f}  {}  {}\n", relevance[i], i, documents[i]);
+    const std::string shown =
+        args.json ? json_text(json) + '\n' : fmt::format("{:.4f}  {}  {}\n", relevance[i], i, documents[i]);
     if (!print_model_text(shown)) return kFailure;
   }
   return kOk;
@@ -116,9 +117,11 @@ void add_embed(CommandLine& line) {
   Flags flags = line.command("embed",
                              "Turn texts into normalized vectors, one per line. The model file says how a vector is "
                              "made (from the mean of all tokens' states, the first one's or the last one's)");
-  flags.option("model,-m,--model", args->model, "Model, preferably one trained for embeddings").required().file();
+  flags.option("model,-m,--model", args->model, "Model, preferably one trained for embeddings",
+               {.is_required = true, .takes = kFile});
   const Option texts = flags.option("texts", args->texts, "Texts; without any, the lines of standard input");
-  const Option file = flags.option("-f,--file", args->file, "Take the lines of a file; '-': standard input").file();
+  const Option file =
+      flags.option("-f,--file", args->file, "Take the lines of a file; '-': standard input", {.takes = kFile});
   flags.flag("--json", args->json, "Print JSON, one object per line");
   flags.flag("--standalone", args->standalone, kStandaloneHelp);
   args->load.add_to(flags);
@@ -132,14 +135,14 @@ void add_rerank(CommandLine& line) {
   Flags flags = line.command("rerank",
                              "Sort documents by how well they answer a query: the score from 0 to 1, the document's "
                              "place and the document, the best first");
-  flags.option("model,-m,--model", args->model, "Model that was trained for it: a reranker, or cross-encoder")
-      .required()
-      .file();
-  flags.option("query", args->query, "The query").required();
+  flags.option("model,-m,--model", args->model, "Model that was trained for it: a reranker, or cross-encoder",
+               {.is_required = true, .takes = kFile});
+  flags.option("query", args->query, "The query", {.is_required = true});
   const Option documents =
       flags.option("documents", args->documents, "Documents; without any, the lines of standard input");
-  const Option file = flags.option("-f,--file", args->file, "Take the lines of a file; '-': standard input").file();
-  flags.option("--top", args->n_wanted, "Print only the best N; 0: all").with_default();
+  const Option file =
+      flags.option("-f,--file", args->file, "Take the lines of a file; '-': standard input", {.takes = kFile});
+  flags.option("--top", args->n_wanted, "Print only the best N; 0: all", {.has_default = true});
   flags.flag("--json", args->json, "Print JSON, one object per line");
   args->load.add_to(flags);
   flags.examples({"realizar rerank bge-reranker.gguf \"What is rain?\" \"Water that falls.\" \"A kind of stone.\"",

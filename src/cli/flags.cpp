@@ -1,103 +1,39 @@
 #include "cli/flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
+#include "api/adapter_source.h"
+
 namespace realizar::cli {
-namespace {
+namespace {}  // namespace
 
-std::string upper_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
-  return text;
+std::string read_value(const std::string& text, std::string& value) {
+  value = text;
+  return "";
 }
 
-}  // namespace
-
-Option& Option::required() {
-  row_->is_required = true;
-  if (row_->value.starts_with('[')) row_->value = row_->value.substr(1, row_->value.size() - 2);
-  return *this;
+std::string read_value(const std::string& text, bool& value) {
+  if (text != "true" && text != "false") return "must be true or false";
+  value = text == "true";
+  return "";
 }
 
-Option& Option::with_default() {
-  const auto texts = row_->values();
-  row_->shown_default = texts.empty() ? "" : texts.front();
-  return *this;
+std::string read_value(const std::string& text, AdapterSource& value) {
+  auto source = parse_adapter(text);
+  if (!source.ok()) return "must be [NAME=]PATH[:SCALE]";
+  value = std::move(*source);
+  return "";
 }
 
-Option& Option::with_default(const std::string& text) {
-  row_->shown_default = text;
-  return *this;
+std::vector<std::string> value_texts(const AdapterSource& value) {
+  return {fmt::format("{}={}:{}", value.name, value.path, value.scale)};
 }
 
-Option& Option::in_range(double min, double max) {
-  row_->range = {min, max, false};
-  return *this;
-}
-
-Option& Option::at_least(double min) {
-  row_->range = {.min = min};
-  return *this;
-}
-
-Option& Option::above(double min) {
-  row_->range = {.min = min, .above = true};
-  return *this;
-}
-
-Option& Option::above_and_at_most(double min, double max) {
-  row_->range = {min, max, true};
-  return *this;
-}
-
-Option& Option::one_of(const std::vector<std::string>& words) {
-  row_->words = words;
-  return *this;
-}
-
-Option& Option::separated_by(char comma) {
-  row_->separator = comma;
-  return *this;
-}
-
-Option& Option::shown_as(const std::string& text) {
-  row_->value = text;
-  return *this;
-}
-
-Option& Option::file() {
-  row_->completes = Completes::kFile;
-  row_->is_read = true;
-  if (row_->value == "TEXT") row_->value = "FILE";
-  return *this;
-}
-
-Option& Option::reads() {
-  row_->is_read = true;
-  return *this;
-}
-
-Option& Option::written() {
-  file();
-  row_->is_written = true;
-  return *this;
-}
-
-Option& Option::folder() {
-  row_->completes = Completes::kFolder;
-  if (row_->value == "TEXT") row_->value = "FOLDER";
-  return *this;
-}
-
-Option& Option::short_name() {
-  row_->completes = Completes::kShortName;
-  return *this;
-}
-
-Option& Option::common() {
-  row_->is_common = true;
-  return *this;
+std::vector<std::string> value_texts(const std::string& value) {
+  return value.empty() ? std::vector<std::string>() : std::vector<std::string>{value};
 }
 
 OptionRow& Flags::add(const std::string& names, const std::string& help) {
@@ -114,19 +50,39 @@ OptionRow& Flags::add(const std::string& names, const std::string& help) {
   return row;
 }
 
-void Flags::name_positional(OptionRow& row) {
-  const std::string name = row.positional_name();
-  if (!name.empty()) row.value = '[' + upper_case(name) + (row.is_list ? "..." : "") + ']';
+void Flags::apply(const OptionTraits& option_traits, OptionRow& row) {
+  const Takes takes = option_traits.takes;
+  if (std::string name = row.positional_name(); !name.empty()) {
+    const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; };
+    std::ranges::transform(name, name.begin(), upper);
+    row.value = '[' + name + (row.is_list ? "..." : "") + ']';
+  }
+  row.is_required = option_traits.is_required;
+  if (row.is_required && row.value.starts_with('[')) row.value = row.value.substr(1, row.value.size() - 2);
+  row.is_read = takes == kFile || takes == kNewFile || takes == kFileInside;
+  row.is_written = takes == kNewFile;
+  if (takes == kFile || takes == kNewFile) row.completes = Completes::kFile;
+  if (takes == kFolder) row.completes = Completes::kFolder;
+  if (takes == kShortName) row.completes = Completes::kShortName;
+  if (row.value == "TEXT" && row.completes == Completes::kFile) row.value = "FILE";
+  if (row.value == "TEXT" && row.completes == Completes::kFolder) row.value = "FOLDER";
+  if (!option_traits.shown_as.empty()) row.value = option_traits.shown_as;
+  row.shown_default = option_traits.shown_default;
+  if (const auto texts = row.values(); option_traits.has_default && !texts.empty()) row.shown_default = texts.front();
+  if (std::isfinite(option_traits.range.min)) row.range = option_traits.range;
+  row.words.insert(row.words.end(), option_traits.one_of.begin(), option_traits.one_of.end());
+  row.separator = option_traits.separator;
+  if (option_traits.is_common) row.is_common = true;
 }
 
-Option Flags::flag(const std::string& names, bool& value, const std::string& help) {
+void Flags::flag(const std::string& names, bool& value, const std::string& help, const OptionTraits& option_traits) {
   OptionRow& row = add(names, help);
   row.read = [&value](const std::string& text) { return read_value(text, value); };
   row.values = [&value] { return value_texts(value); };
-  return Option(&row);
+  apply(option_traits, row);
 }
 
-Option Flags::flag_off(const std::string& names, bool& value, const std::string& help) {
+void Flags::flag_off(const std::string& names, bool& value, const std::string& help) {
   OptionRow& row = add(names, help);
   row.read = [&value](const std::string& text) {
     bool is_off = false;
@@ -135,7 +91,6 @@ Option Flags::flag_off(const std::string& names, bool& value, const std::string&
     return wrong;
   };
   row.values = [&value] { return value_texts(!value); };
-  return Option(&row);
 }
 
 Flags Flags::group(const std::string& title) const {

@@ -212,15 +212,11 @@ bool is_name(std::string_view name, std::string_view listed) {
          name.ends_with(listed.substr(star + 1));
 }
 
-bool is_for(const Row& row, CalledAs called_as) {
-  return (static_cast<uint8_t>(row.called_as) & static_cast<uint8_t>(called_as)) != 0;
-}
-
 }  // namespace
 
 std::optional<ForeignWord> find_foreign_word(std::string_view name, CalledAs called_as) {
   for (const Row& row : rows()) {
-    if (!is_for(row, called_as)) continue;
+    if ((static_cast<uint8_t>(row.called_as) & static_cast<uint8_t>(called_as)) == 0) continue;
     for (std::string_view rest = row.names; !rest.empty();) {
       std::string_view listed = rest.substr(0, rest.find(' '));
       rest.remove_prefix(std::min(listed.size() + 1, rest.size()));

@@ -7,12 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/json_text.h"
 #include "base/try.h"
 #include "cli/answer_view.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
-#include "cli/spinner.h"
-#include "cli/terminal.h"
 #include "cli/writer.h"
 
 namespace realizar::cli {
@@ -39,7 +38,7 @@ nlohmann::ordered_json token_event(const TextEvent& event) {
 std::string call_events(const std::vector<ToolCall>& calls) {
   std::string events;
   for (const ToolCall& call : calls) {
-    events += dump({{"type", "tool_call"}, {"name", call.name}, {"arguments", call.arguments_json}}) + '\n';
+    events += json_text({{"type", "tool_call"}, {"name", call.name}, {"arguments", call.arguments_json}}) + '\n';
   }
   return events;
 }
@@ -61,15 +60,11 @@ nlohmann::ordered_json ending_json(const TextGeneration& generation) {
           {"decode_ms", stats.decode_ms}};
 }
 
-std::string dump(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 Result<std::vector<TokenId>> chat_tokens(const LanguageModel& model, nlohmann::ordered_json variables,
                                          const ReasoningOptions& reasoning) {
   RZ_TRY(const ReasoningPlan plan, plan_reasoning(model, reasoning));
   variables.update(nlohmann::ordered_json::parse(plan.variables_json));
-  return model.apply_chat_template(dump(variables));
+  return model.apply_chat_template(json_text(variables));
 }
 
 Status constrain(const LanguageModel& model, const AnswerOptions& options, Request& request) {
@@ -100,7 +95,7 @@ Result<Answer> stream_answer(Writer& writer, const Prompt& prompt, const AnswerO
     const bool is_hidden = options.hide_reasoning && is_reasoning;
     if (is_call) return true;
     has_text = has_text || !event.text.empty();
-    const bool written = options.json ? is_hidden || print_model_text(dump(token_event(event)) + '\n')
+    const bool written = options.json ? is_hidden || print_model_text(json_text(token_event(event)) + '\n')
                                       : print(view.show(event.text, is_reasoning));
     answer.output_failed = !written;
     return written;
@@ -113,7 +108,7 @@ Result<Answer> stream_answer(Writer& writer, const Prompt& prompt, const AnswerO
   if (options.json) {
     nlohmann::ordered_json done{{"type", "done"}};
     done.update(ending_json(generation));
-    answer.output_failed = !print_model_text(call_events(generation.calls) + dump(done) + '\n');
+    answer.output_failed = !print_model_text(call_events(generation.calls) + json_text(done) + '\n');
   } else if (has_text || generation.calls.empty()) {
     answer.output_failed = !print(view.end() + '\n');
   }

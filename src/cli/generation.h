@@ -61,9 +61,6 @@ Result<Answer> stream_answer(Writer& writer, const Prompt& prompt, const AnswerO
 
 // How an answer ended and its statistics, in the form of JSON events.
 nlohmann::ordered_json ending_json(const TextGeneration& generation);
-// Serializes JSON on one line; bytes that are not UTF-8 become U+FFFD.
-std::string dump(const nlohmann::ordered_json& json);
-
 // Milliseconds spent before the engine got the request.
 struct StartTimes {
   double load_ms = 0;

@@ -27,16 +27,12 @@ std::string entry(const std::string& left, const std::string& right, const HelpS
   return text + wrapped(right, style.n_columns, column, column) + '\n';
 }
 
-bool mentions_all(const std::string& text, const std::vector<std::string>& words) {
-  return std::all_of(words.begin(), words.end(),
-                     [&](const std::string& word) { return text.find(word) != std::string::npos; });
-}
-
 std::string described(const OptionRow& row, std::string text) {
   std::vector<std::string> dashed;
   std::ranges::copy_if(row.names, std::back_inserter(dashed), [](const auto& name) { return name.starts_with('-'); });
   if (!row.positional_name().empty() && !dashed.empty()) text += fmt::format(" (also: {})", fmt::join(dashed, ", "));
-  if (!row.words.empty() && !mentions_all(text, row.words)) text += fmt::format(": {}", fmt::join(row.words, ", "));
+  const auto is_mentioned = [&](const std::string& word) { return text.find(word) != std::string::npos; };
+  if (!std::ranges::all_of(row.words, is_mentioned)) text += fmt::format(": {}", fmt::join(row.words, ", "));
   if (!row.shown_default.empty()) text += fmt::format(" (default: {})", row.shown_default);
   return text;
 }

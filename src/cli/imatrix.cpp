@@ -14,9 +14,9 @@
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
-#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/user_json.h"
 #include "formats/model_file.h"
 
 namespace realizar::cli {
@@ -200,13 +200,14 @@ void add_imatrix(CommandLine& line) {
       "and the mean square of what each column is multiplied by is written, as llama-imatrix does. --ctx is the size "
       "of "
       "a chunk in tokens (default 512)");
-  flags.option("model,-m,--model", args->model, "Model: a .gguf file, best in F16 or BF16").file();
-  flags.option("texts,-f,--file", args->texts, "Text files like what the model will write").file();
-  flags.option("-o,--out", args->out, "File to write").required().written();
-  flags.option("--chunks", args->n_chunks, "Read only the first N chunks; 0: all").with_default();
+  flags.option("model,-m,--model", args->model, "Model: a .gguf file, best in F16 or BF16", {.takes = kFile});
+  flags.option("texts,-f,--file", args->texts, "Text files like what the model will write", {.takes = kFile});
+  flags.option("-o,--out", args->out, "File to write", {.is_required = true, .takes = kNewFile});
+  flags.option("--chunks", args->n_chunks, "Read only the first N chunks; 0: all", {.has_default = true});
   flags.flag("--resume", args->resume, "Go on from the chunks that the file has already");
-  flags.option("--add", args->add, "Add the sums of another importance matrix; may be given again").file();
-  flags.option("--save-every", args->save_every, "Write the file after each N chunks").with_default().at_least(1);
+  flags.option("--add", args->add, "Add the sums of another importance matrix; may be given again", {.takes = kFile});
+  flags.option("--save-every", args->save_every, "Write the file after each N chunks",
+               {.range = {.min = 1}, .has_default = true});
   flags.flag("--process-output", args->process_output, "Measure the head too");
   args->load.add_to(flags);
   flags.examples({"realizar imatrix model-F16.gguf text.txt -o model.imatrix",

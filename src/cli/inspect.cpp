@@ -11,12 +11,12 @@
 
 #include "api/rank_shares.h"
 #include "backend/row_exchange.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/model_report.h"
 #include "cli/output.h"
-#include "cli/rank_report.h"
 #include "cli/store_flags.h"
 #include "formats/model_file.h"
 #include "model/model.h"
@@ -24,6 +24,66 @@
 
 namespace realizar::cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
+using ranks::Shared;
+
+const char* name_of(Shared shared) {
+  constexpr const char* kNames[] = {"whole", "rows", "columns", "experts"};
+  return kNames[static_cast<size_t>(shared)];
+}
+
+std::string shape_text(const SharedMatrices& m) {
+  const std::string one = fmt::format("[{}, {}]", m.n_rows, m.n_cols);
+  return m.n_mats == 1 ? one : fmt::format("{} x {}", m.n_mats, one);
+}
+
+std::vector<uint32_t> shares_of(const SharedMatrices& m, size_t n_ranks) {
+  std::vector<uint32_t> shares;
+  for (uint32_t rank = 0; rank < n_ranks; ++rank) {
+    shares.push_back(m.sharing.sharing.of(rank, static_cast<uint32_t>(n_ranks)).n);
+  }
+  return shares;
+}
+
+std::string line_of(const SharedMatrices& m, size_t n_ranks) {
+  std::string how = name_of(m.sharing.shared);
+  if (m.sharing.shared != Shared::kNothing) how += fmt::format(": {}", fmt::join(shares_of(m, n_ranks), ", "));
+  return fmt::format("{:<44} {:>4} x {:<22} {:<8} {}\n", printable(m.name), m.n, shape_text(m), traits(m.type).name,
+                     how);
+}
+
+std::string rank_text(const RankShares& shares, Split split) {
+  const size_t n_ranks = shares.weight_bytes.size();
+  std::string text = fmt::format("\nshared by {} ranks with --split {}\n", n_ranks, option_name(split));
+  for (size_t rank = 0; rank < n_ranks; ++rank) {
+    const std::string layers = shares.layers.empty() ? ""
+                                                     : fmt::format(", layers {} to {}", shares.layers[rank].first,
+                                                                   shares.layers[rank].end - 1);
+    text += fmt::format("rank {:<4} {:>10.1f} MB of weights{}\n", rank,
+                        static_cast<double>(shares.weight_bytes[rank]) / 1e6, layers);
+  }
+  if (!shares.layers.empty()) return text;
+  for (const SharedMatrices& m : shares.matrices) text += line_of(m, n_ranks);
+  return text;
+}
+
+Json rank_json(const RankShares& shares, Split split) {
+  const size_t n_ranks = shares.weight_bytes.size();
+  Json json{{"split", option_name(split)}, {"weight_bytes", shares.weight_bytes}};
+  for (const ranks::LayerRange& range : shares.layers) json["layers"].push_back({range.first, range.end});
+  if (!shares.layers.empty()) return json;
+  for (const SharedMatrices& m : shares.matrices) {
+    Json row{{"name", m.name},
+             {"type", traits(m.type).name},
+             {"n", m.n},
+             {"shape", {m.n_mats, m.n_rows, m.n_cols}},
+             {"shared", name_of(m.sharing.shared)}};
+    if (m.sharing.shared != Shared::kNothing) row["shares"] = shares_of(m, n_ranks);
+    json["matrices"].push_back(std::move(row));
+  }
+  return json;
+}
 
 struct InspectArgs {
   std::string model;
@@ -33,8 +93,6 @@ struct InspectArgs {
   bool tensors = false, metadata = false, json = false;
   StoreFlags store;
 };
-
-using Json = nlohmann::ordered_json;
 
 std::map<std::string_view, int> tensors_by_type(const ModelFile& file) {
   std::map<std::string_view, int> counts;
@@ -88,11 +146,6 @@ Json contexts_json(const ModelReport& report) {
   return list;
 }
 
-Json gpu_json(const GpuReport& gpu) {
-  if (!gpu.refusal.empty()) return {{"refusal", gpu.refusal}};
-  return {{"n_gpus", gpu.n_gpus}, {"n_layers", gpu.n_layers}};
-}
-
 Json ends_json(const ModelReport& report) {
   Json list = Json::array();
   for (const ReportedEnd& end : report.ends) {
@@ -128,7 +181,9 @@ Json file_json(const ModelFile& file, const ModelReport& report, CacheType kv_ty
     json["kv_type"] = option_name(kv_type);
     json["kv_bytes"] = report.kv_bytes;
     json["contexts"] = contexts_json(report);
-    json["gpu"] = gpu_json(report.gpu);
+    const GpuReport& gpu = report.gpu;
+    json["gpu"] =
+        gpu.refusal.empty() ? Json{{"n_gpus", gpu.n_gpus}, {"n_layers", gpu.n_layers}} : Json{{"refusal", gpu.refusal}};
     json["config"] = config_json(*report.config);
   }
   for (const auto& [key, value] : file.metadata().entries()) json["metadata"][key] = scalar_json(value);
@@ -161,12 +216,6 @@ std::string tensors_text(const ModelFile& file) {
   return text;
 }
 
-std::string file_text(const ModelFile& file, const ModelReport& report, const InspectArgs& args) {
-  std::string text = report_text(report);
-  if (args.metadata) text += metadata_text(file, report);
-  return args.tensors ? text + tensors_text(file) : text;
-}
-
 // Nullopt if no ranks were requested.
 Result<std::optional<RankShares>> shares_for(const ModelFile& file, const InspectArgs& args) {
   if (args.n_ranks == 0) return std::optional<RankShares>();
@@ -175,20 +224,20 @@ Result<std::optional<RankShares>> shares_for(const ModelFile& file, const Inspec
   return std::optional(std::move(shares));
 }
 
-std::string json_text(const ModelFile& file, const ModelReport& report, const std::optional<RankShares>& shares,
-                      const InspectArgs& args) {
-  Json json = file_json(file, report, args.kv_type, args.tensors);
-  if (shares) json["ranks"] = rank_json(*shares, args.split);
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-}
-
 Result<int> inspect(const InspectArgs& args) {
   RZ_TRY(const FoundModel found, args.store.find(args.model));
   RZ_TRY(const ModelFile file, ModelFile::open(found.path));
   const ModelReport report = report_on(file, static_cast<KvType>(args.kv_type));
   RZ_TRY(const std::optional<RankShares> shares, shares_for(file, args));
-  const std::string text = args.json ? json_text(file, report, shares, args)
-                                     : file_text(file, report, args) + (shares ? rank_text(*shares, args.split) : "");
+  std::string text;
+  if (args.json) {
+    Json json = file_json(file, report, args.kv_type, args.tensors);
+    if (shares) json["ranks"] = rank_json(*shares, args.split);
+    text = json_text(json, 2) + '\n';
+  } else {
+    text = report_text(report) + (args.metadata ? metadata_text(file, report) : "") +
+           (args.tensors ? tensors_text(file) : "") + (shares ? rank_text(*shares, args.split) : "");
+  }
   RZ_CHECK_OK(file.check());
   return print_model_text(text) ? kOk : kFailure;
 }
@@ -200,21 +249,16 @@ void add_inspect(CommandLine& line) {
   Flags flags = line.command("inspect",
                              "Show whether a model runs here, how large it is and what it can do. Reads the headers of "
                              "its files and no weights");
-  flags
-      .option("model,-m,--model", args->model,
-              "Model: a name, a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file")
-      .required()
-      .file();
-  flags.option("--kv-type", args->kv_type, "Element type of the KV cache whose memory is shown")
-      .shown_as("TYPE")
-      .with_default();
-  flags
-      .option("--ranks", args->n_ranks,
-              "Show how N processes of an MPI job would share the model; what they load for it is read")
-      .in_range(1, kMaxRanks);
-  flags.option("--split", args->split, "How these would share it: layer, tensor or expert")
-      .shown_as("HOW")
-      .with_default();
+  flags.option("model,-m,--model", args->model,
+               "Model: a name, a .gguf file, a folder with one, a Hugging Face folder or a .safetensors file",
+               {.is_required = true, .takes = kFile});
+  flags.option("--kv-type", args->kv_type, "Element type of the KV cache whose memory is shown",
+               {.shown_as = "TYPE", .has_default = true});
+  flags.option("--ranks", args->n_ranks,
+               "Show how N processes of an MPI job would share the model; what they load for it is read",
+               {.range = {1, kMaxRanks}});
+  flags.option("--split", args->split, "How these would share it: layer, tensor or expert",
+               {.shown_as = "HOW", .has_default = true});
   flags.flag("--tensors", args->tensors, "List every tensor");
   flags.flag("--metadata", args->metadata, "List the metadata, and the dimensions of the model");
   flags.flag("--json", args->json, "Print JSON");

@@ -10,15 +10,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <cwchar>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
-#include "base/byte_order_mark.h"
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
-#include "cli/terminal.h"
 
 namespace realizar::cli {
 
@@ -159,13 +159,6 @@ std::string common_beginning(const std::vector<std::string>& words) {
   return common;
 }
 
-// Shows the words below the line, which is redrawn after them.
-void list_words(FILE* terminal, const std::vector<std::string>& words) {
-  std::string text = "\n";
-  for (const std::string& word : words) text += printable(word) + "  ";
-  write_terminal(terminal, (text + '\n').c_str());
-}
-
 // Called by libedit when Tab is pressed.
 unsigned char complete_word(EditLine* editor, int) {
   const LineEditor::Impl& impl = impl_of(editor);
@@ -179,7 +172,10 @@ unsigned char complete_word(EditLine* editor, int) {
   if (words.size() == 1 && !words.front().ends_with('/')) rest += ' ';
   if (!rest.empty()) return el_insertstr(editor, rest.c_str()) == 0 ? CC_REFRESH : CC_ERROR;
   if (words.size() == 1) return CC_NORM;
-  list_words(impl.terminal, words);
+  // The words appear below the line, which is redrawn after them.
+  std::string list = "\n";
+  for (const std::string& word : words) list += printable(word) + "  ";
+  write_terminal(impl.terminal, (list + '\n').c_str());
   return CC_REDISPLAY;
 }
 
@@ -236,6 +232,8 @@ LineStatus read_plain(std::string& line) {
   line = without_byte_order_mark(std::move(line));
   return LineStatus::kLine;
 }
+
+constexpr size_t kMaxEntries = 10'000;  // examined in a folder
 
 }  // namespace
 
@@ -298,6 +296,26 @@ void LineEditor::complete_by(Completer completer) {
 void LineEditor::remember(const std::string& line) {
   HistEvent event;
   if (impl_->history != nullptr && !line.empty()) ::history(impl_->history, &event, H_ENTER, line.c_str());
+}
+
+std::vector<std::string> complete_path(std::string_view typed) {
+  const size_t n_folder = typed.find_last_of('/') + 1;
+  const std::string folder(typed.substr(0, n_folder));
+  const std::string_view begun = typed.substr(n_folder);
+  std::vector<std::string> paths;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder.empty() ? "." : folder, error);
+  for (size_t n = 0; !error && entries != std::filesystem::directory_iterator() && n < kMaxEntries; ++n) {
+    const std::string name = entries->path().filename().string();
+    const bool is_hidden = name.starts_with('.') && !begun.starts_with('.');
+    std::error_code no_folder;
+    if (name.starts_with(begun) && !is_hidden) {
+      paths.push_back(folder + name + (entries->is_directory(no_folder) ? "/" : ""));
+    }
+    entries.increment(error);
+  }
+  std::ranges::sort(paths);
+  return paths;
 }
 
 }  // namespace realizar::cli

@@ -35,4 +35,8 @@ class LineEditor {
   std::unique_ptr<Impl> impl_;
 };
 
+// Completions of a file or folder path, sorted by name, each beginning with the typed part of the path; folders end in
+// a slash. Hidden ones are included only if the name begins with a dot.
+std::vector<std::string> complete_path(std::string_view typed);
+
 }  // namespace realizar::cli

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/amounts.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -28,7 +29,7 @@ std::string json_line(const hub::LocalModel& model) {
                                     {"revision", model.revision},
                                     {"pulled", model.pulled},
                                     {"path", model.path.string()}};
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(json);
 }
 
 std::string table_of(const std::vector<hub::LocalModel>& models) {

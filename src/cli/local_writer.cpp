@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/writer.h"
@@ -26,10 +27,13 @@ class LocalWriter final : public Writer {
     if (tools.is_null()) return {};
     const Json message{{"role", "user"}, {"content", "?"}};
     Json variables{{"messages", Json::array({message})}};
-    RZ_TRY(const auto without, model_.apply_chat_template(dump(variables)));
+    RZ_TRY(const auto without, model_.apply_chat_template(json_text(variables)));
     variables["tools"] = tools;
-    RZ_TRY(const auto with, model_.apply_chat_template(dump(variables)));
-    return with == without ? knows_no_tools(info()) : Status();
+    RZ_TRY(const auto with, model_.apply_chat_template(json_text(variables)));
+    if (with != without) return {};
+    return unsupported("the chat template of " + printable(info().path) +
+                           " does not show tools to the model, so it cannot call those of MCP servers",
+                       "mcp");
   }
 
   Result<Prompt> chat_prompt(Json variables, const ReasoningOptions& reasoning) override {
@@ -77,12 +81,6 @@ class LocalWriter final : public Writer {
 };
 
 }  // namespace
-
-Error knows_no_tools(const ModelInfo& info) {
-  return unsupported("the chat template of " + printable(info.path) +
-                         " does not show tools to the model, so it cannot call those of MCP servers",
-                     "mcp");
-}
 
 std::unique_ptr<Writer> local_writer(LanguageModel model) {
   return std::make_unique<LocalWriter>(std::move(model));

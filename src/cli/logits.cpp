@@ -9,9 +9,9 @@
 #include "base/files.h"
 #include "base/try.h"
 #include "cli/command.h"
-#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/user_json.h"
 
 namespace realizar::cli {
 namespace {
@@ -100,21 +100,18 @@ Result<int> write_logits(const LogitsArgs& args) {
 void add_logits(CommandLine& line) {
   auto args = std::make_shared<LogitsArgs>();
   Flags flags = line.command("logits", "Write the logits of given tokens as a NumPy file");
-  flags.option("model,-m,--model", args->model, "Model").required().file();
-  flags.option("--tokens", args->tokens_file, "JSON array of token ids, or an object with such an array as 'tokens'")
-      .required()
-      .file();
-  flags.option("--out", args->out, "File to write: float32 [N, n_vocab]").required().written();
-  flags
-      .option("--kv", args->kv_out,
-              "File for what the KV cache holds of all tokens: float32 [2, n_layers, n_tokens, n_kv_heads, head_dim], "
-              "keys and then values")
-      .written();
-  flags.option("--last", args->n_last, "Write the logits of the last N positions (default: all)").positive();
-  flags
-      .option("--prompt", args->n_prompt,
-              "Run the first N tokens as a prompt, in one batch, and the others one at a time (default: all)")
-      .positive();
+  flags.option("model,-m,--model", args->model, "Model", {.is_required = true, .takes = kFile});
+  flags.option("--tokens", args->tokens_file, "JSON array of token ids, or an object with such an array as 'tokens'",
+               {.is_required = true, .takes = kFile});
+  flags.option("--out", args->out, "File to write: float32 [N, n_vocab]", {.is_required = true, .takes = kNewFile});
+  flags.option("--kv", args->kv_out,
+               "File for what the KV cache holds of all tokens: float32 [2, n_layers, n_tokens, n_kv_heads, head_dim], "
+               "keys and then values",
+               {.takes = kNewFile});
+  flags.option("--last", args->n_last, "Write the logits of the last N positions (default: all)", {.range = kPositive});
+  flags.option("--prompt", args->n_prompt,
+               "Run the first N tokens as a prompt, in one batch, and the others one at a time (default: all)",
+               {.range = kPositive});
   args->load.add_to(flags);
   flags.examples({"realizar logits model.gguf --tokens ids.json --out logits.npy",
                   "realizar logits model.gguf --tokens ids.json --out logits.npy --last 1"});

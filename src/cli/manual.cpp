@@ -38,12 +38,9 @@ std::string paragraph(std::string_view text) {
   return result;
 }
 
-std::string left_trimmed(const std::string& text) {
-  return text.substr(std::min(text.find_first_not_of(' '), text.size()));
-}
-
 std::string entry(const std::string& left, const std::string& right) {
-  return ".TP\n.B " + roff(left_trimmed(left)) + '\n' + paragraph(right + '.');
+  const std::string trimmed = left.substr(std::min(left.find_first_not_of(' '), left.size()));
+  return ".TP\n.B " + roff(trimmed) + '\n' + paragraph(right + '.');
 }
 
 std::string group_text(const CommandRow& command, const std::string& group) {

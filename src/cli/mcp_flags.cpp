@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/exposure.h"
+#include "base/files.h"
 #include "base/try.h"
 #include "cli/output.h"
 #include "realizar/engine.h"
@@ -34,21 +34,17 @@ bool sends_secrets_openly(const mcp::ServerSource& server) {
 }  // namespace
 
 void McpFlags::add_to(Flags flags) {
-  flags
-      .option("--mcp", servers_,
-              "An MCP server, reached over streamable HTTP, whose tools the model may call; may be repeated. No other "
-              "is ever asked")
-      .shown_as("NAME=URL");
-  flags
-      .option("--mcp-config", config_,
-              "File with such servers, and with programs that are started as servers, in the format of other clients: "
-              "{\"mcpServers\": {NAME: {\"url\": ..., \"headers\": {...}}, NAME: {\"command\": ..., \"args\": [...], "
-              "\"env\": {...}}}}")
-      .file();
-  flags.advanced()
-      .option("--mcp-timeout-s", timeout_s_, "Seconds that an MCP server has for a request")
-      .in_range(1, 3600)
-      .with_default();
+  flags.option("--mcp", servers_,
+               "An MCP server, reached over streamable HTTP, whose tools the model may call; may be repeated. No other "
+               "is ever asked",
+               {.shown_as = "NAME=URL"});
+  flags.option("--mcp-config", config_,
+               "File with such servers, and with programs that are started as servers, in the format of other clients: "
+               "{\"mcpServers\": {NAME: {\"url\": ..., \"headers\": {...}}, NAME: {\"command\": ..., \"args\": [...], "
+               "\"env\": {...}}}}",
+               {.takes = kFile});
+  flags.advanced().option("--mcp-timeout-s", timeout_s_, "Seconds that an MCP server has for a request",
+                          {.range = {1, 3600}, .has_default = true});
 }
 
 Result<mcp::ServerList> McpFlags::read() const {
@@ -77,16 +73,15 @@ mcp::ClientOptions McpFlags::client_options() const {
 
 void ToolFlags::add_to(Flags flags) {
   mcp.add_to(flags);
-  flags.advanced()
-      .option("--mcp-allow", allowed,
-              "Let the model call this tool, or all tools of this server, without asking; may be repeated. Without a "
-              "terminal every other call is refused")
-      .shown_as("NAME");
-  flags.advanced()
-      .option("--tool-choice", choice,
-              "Whether the model must call a tool before it answers: auto, required, none, or the required tool")
-      .shown_as("auto|required|none|TOOL")
-      .with_default();
+  flags.advanced().option(
+      "--mcp-allow", allowed,
+      "Let the model call this tool, or all tools of this server, without asking; may be repeated. Without a "
+      "terminal every other call is refused",
+      {.shown_as = "NAME"});
+  flags.advanced().option(
+      "--tool-choice", choice,
+      "Whether the model must call a tool before it answers: auto, required, none, or the required tool",
+      {.shown_as = "auto|required|none|TOOL", .has_default = true});
 }
 
 std::string ToolFlags::complaint() const {

@@ -70,13 +70,8 @@ void add_text_side(const ModelFile& file, ModelReport& report) {
   if (!chat_template.ok()) return;
   report.tool_format = name_of(chat_template->output_format());
   report.has_reasoning = text::marks_reasoning(chat_template->output_format());
-  report.template_traits = told(chat_template->traits());
-  for (auto& trait : text::told(chat_template->output_format())) report.template_traits.push_back(std::move(trait));
-}
-
-GpuReport report_on_gpus(const ModelFile& file, const ModelConfig& config, const ModelReport& report) {
-  const auto fit = fit_on_gpus(file, config, one_request(report.n_ctx, report.kv_type));
-  return fit.ok() ? GpuReport{"", fit->n_gpus, fit->n_layers} : GpuReport{fit.error().message};
+  report.template_traits = listed(chat_template->traits());
+  for (auto& trait : text::listed(chat_template->output_format())) report.template_traits.push_back(std::move(trait));
 }
 
 void add_config(const ModelFile& file, ModelReport& report) {
@@ -93,7 +88,8 @@ void add_config(const ModelFile& file, ModelReport& report) {
     if (!is_new || n_ctx > config->n_ctx_train) continue;
     report.contexts.push_back({n_ctx, kv_bytes(*config, one_request(n_ctx, report.kv_type))});
   }
-  report.gpu = report_on_gpus(file, *config, report);
+  const auto fit = fit_on_gpus(file, *config, one_request(report.n_ctx, report.kv_type));
+  report.gpu = fit.ok() ? GpuReport{"", fit->n_gpus, fit->n_layers} : GpuReport{fit.error().message};
   if (report.refusal.empty()) {
     if (const Status status = check_on_cpu(*config); !status.ok()) report.refusal = status.error().message;
   }

@@ -46,7 +46,7 @@ struct ModelReport {
   GpuReport gpu;
   uint64_t available_bytes = 0;  // of this machine's memory; 0: unknown
   bool has_template = false, has_reasoning = false;
-  std::vector<std::pair<std::string, std::string>> template_traits;  // text::told(): what the template supports
+  std::vector<std::pair<std::string, std::string>> template_traits;  // text::listed(): what the template supports
   std::string tool_format;  // the format of tool calls, according to the template; empty: none
   std::string licence;      // empty: not in the file
   std::vector<ReportedEnd> ends;

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "api/loaded_model.h"
-#include "base/byte_order_mark.h"
 #include "base/files.h"
 #include "base/try.h"
+#include "base/utf8.h"
 #include "cli/output.h"
 #include "hub/user_folders.h"
 #include "sampling/sampler_names.h"
@@ -41,12 +41,12 @@ void add_parameter(Flags flags, const SamplingParameter& parameter, Number& numb
   const SamplingParams defaults;
   visit_parameter(parameter, defaults, [&](auto usual) {
     auto& value = number.template emplace<std::optional<decltype(usual)>>();
-    Option option = flags.option(flag_names(parameter), value, std::string(parameter.help));
-    if (parameter.is_common) option.common();
-    if constexpr (std::is_same_v<decltype(usual), uint64_t>) return;
-    option.in_range(parameter.range.min, parameter.range.max);
-    if (parameter.range.above) option.above_and_at_most(parameter.range.min, parameter.range.max);
-    option.with_default(fmt::format("{}{}", parameter.is_recommended() ? "the model's own, else " : "", usual));
+    OptionTraits traits{.is_common = parameter.is_common};
+    if constexpr (!std::is_same_v<decltype(usual), uint64_t>) {
+      traits.range = {parameter.range.min, parameter.range.max, parameter.range.above};
+      traits.shown_default = fmt::format("{}{}", parameter.is_recommended() ? "the model's own, else " : "", usual);
+    }
+    flags.option(flag_names(parameter), value, std::string(parameter.help), traits);
   });
 }
 
@@ -90,63 +90,47 @@ class ProgressLine {
 void LoadFlags::add_to(Flags flags, ThreadsOption threads_option, StoreFlags::Network network) {
   store.add_to(flags, network);
   flags = flags.group("Model").advanced();
-  flags.option("-c,--ctx", options.n_ctx, "Context length in tokens; 0: the model's own, at most 8192")
-      .with_default()
-      .common();
+  flags.option("-c,--ctx", options.n_ctx, "Context length in tokens; 0: the model's own, at most 8192",
+               {.has_default = true, .is_common = true});
   if (threads_option == ThreadsOption::kOne) {
-    flags.option("-t,--threads", options.cpu.n_threads, "Threads; 0: every core that the process may use")
-        .in_range(0, 1024)
-        .with_default()
-        .common();
+    flags.option("-t,--threads", options.cpu.n_threads, "Threads; 0: every core that the process may use",
+                 {.range = {0, 1024}, .has_default = true, .is_common = true});
   }
-  flags
-      .option("--rope-scaling", options.rope.scaling,
-              "How rotary positions are extended beyond the training context: as in the model's file (model), or none, "
-              "linear, dynamic or yarn")
-      .shown_as("HOW")
-      .with_default();
-  flags
-      .option("--rope-factor", options.rope.factor,
-              "The context grows by the factor X with --rope-scaling linear, dynamic or yarn")
-      .positive();
-  flags
-      .option("--rope-original-context", options.rope.n_ctx_original,
-              "Size of that context in tokens; 0: the training context from the file")
-      .with_default();
-  flags.option("--kv-type", options.cache.type, "Element type of the KV cache").shown_as("TYPE").with_default();
-  flags
-      .option("--backend", options.backend,
-              "Device: auto, cpu, cuda or reference. auto uses a GPU if it can run the model, otherwise the CPU; "
-              "reference is slow and exact, for checking")
-      .shown_as("NAME")
-      .with_default()
-      .common();
-  flags.option("--isa", options.cpu.isa, "Kernels of the cpu backend").shown_as("NAME").with_default();
-  flags.option("--batch-tokens", options.batch.max_tokens, "Compute at most N prompt tokens in one step")
-      .in_range(1, 65536)
-      .with_default();
-  flags
-      .option("--draft", options.draft.path,
-              "Smaller model with the same vocabulary that proposes tokens; the model checks several at once")
-      .file();
-  flags
-      .option("--draft-tokens", options.draft.n_tokens,
-              "Propose N tokens at a time, with --draft or from the text so far; 0: as many as pays off, measured at "
-              "run time")
-      .in_range(0, 64)
-      .with_default();
+  flags.option(
+      "--rope-scaling", options.rope.scaling,
+      "How rotary positions are extended beyond the training context: as in the model's file (model), or none, "
+      "linear, dynamic or yarn",
+      {.shown_as = "HOW", .has_default = true});
+  flags.option("--rope-factor", options.rope.factor,
+               "The context grows by the factor X with --rope-scaling linear, dynamic or yarn", {.range = kPositive});
+  flags.option("--rope-original-context", options.rope.n_ctx_original,
+               "Size of that context in tokens; 0: the training context from the file", {.has_default = true});
+  flags.option("--kv-type", options.cache.type, "Element type of the KV cache",
+               {.shown_as = "TYPE", .has_default = true});
+  flags.option("--backend", options.backend,
+               "Device: auto, cpu, cuda or reference. auto uses a GPU if it can run the model, otherwise the CPU; "
+               "reference is slow and exact, for checking",
+               {.shown_as = "NAME", .has_default = true, .is_common = true});
+  flags.option("--isa", options.cpu.isa, "Kernels of the cpu backend", {.shown_as = "NAME", .has_default = true});
+  flags.option("--batch-tokens", options.batch.max_tokens, "Compute at most N prompt tokens in one step",
+               {.range = {1, 65536}, .has_default = true});
+  flags.option("--draft", options.draft.path,
+               "Smaller model with the same vocabulary that proposes tokens; the model checks several at once",
+               {.takes = kFile});
+  flags.option("--draft-tokens", options.draft.n_tokens,
+               "Propose N tokens at a time, with --draft or from the text so far; 0: as many as pays off, measured at "
+               "run time",
+               {.range = {0, 64}, .has_default = true});
   flags.flag_off("--no-guesses", options.draft.guesses,
                  "Do not propose tokens from the text so far if --draft-tokens is 0 and --draft is not given");
-  flags
-      .option("--lora", options.adapters.sources,
-              "Adapter of low rank (LoRA): a GGUF file or a folder of PEFT. SCALE multiplies its effect; may be "
-              "repeated if requests choose one")
-      .reads();
-  flags
-      .option("--choose", options.gpu.chooser,
-              "Device for choosing tokens: device (on the GPU, if possible) or host (on the processor, from all "
-              "logits); the tokens are the same")
-      .with_default();
+  flags.option("--lora", options.adapters.sources,
+               "Adapter of low rank (LoRA): a GGUF file or a folder of PEFT. SCALE multiplies its effect; may be "
+               "repeated if requests choose one",
+               {.takes = kFileInside});
+  flags.option("--choose", options.gpu.chooser,
+               "Device for choosing tokens: device (on the GPU, if possible) or host (on the processor, from all "
+               "logits); the tokens are the same",
+               {.has_default = true});
   flags.flag("--warm-up", options.warm_up,
              "Run steps of every usual size once the model is loaded, so that the first requests take no longer than "
              "later ones (a GPU records its steps then)");
@@ -160,33 +144,24 @@ std::string LoadFlags::changing_option(const Flags& flags) const {
 }
 
 void LoadFlags::add_serving_to(Flags flags) {
-  flags
-      .option("--max-loras", options.adapters.n_slots,
-              "Maximum number of loaded adapters per model; 0: those of --lora, and with --lora-dir four more")
-      .in_range(0, 256)
-      .with_default();
-  flags
-      .option("--max-lora-rank", options.adapters.max_rank,
-              "Maximum rank of adapters; 0: the largest rank of --lora, or 64 without --lora")
-      .in_range(0, 512)
-      .with_default();
-  flags.option("--max-seqs", options.batch.max_seqs, "Run at most N requests together")
-      .in_range(1, 4096)
-      .with_default()
-      .common();
-  flags.option("--kv-tokens", options.cache.n_tokens, "Size of the KV cache in tokens; 0: four contexts")
-      .with_default();
-  flags
-      .option("--kept-states", options.cache.n_states,
-              "Keep N states of recurrent layers, for prompts with a common beginning; 0: as many as fit into a "
-              "gigabyte, at most --max-seqs plus two")
-      .in_range(0, 1 << 20)
-      .with_default();
-  flags
-      .option("--prefill-tokens", options.batch.max_prefill_tokens,
-              "Compute at most N prompt tokens in a step in which other requests generate; 0: learned from the steps' "
-              "times, so that the time between tokens stays even")
-      .with_default();
+  flags.option("--max-loras", options.adapters.n_slots,
+               "Maximum number of loaded adapters per model; 0: those of --lora, and with --lora-dir four more",
+               {.range = {0, 256}, .has_default = true});
+  flags.option("--max-lora-rank", options.adapters.max_rank,
+               "Maximum rank of adapters; 0: the largest rank of --lora, or 64 without --lora",
+               {.range = {0, 512}, .has_default = true});
+  flags.option("--max-seqs", options.batch.max_seqs, "Run at most N requests together",
+               {.range = {1, 4096}, .has_default = true, .is_common = true});
+  flags.option("--kv-tokens", options.cache.n_tokens, "Size of the KV cache in tokens; 0: four contexts",
+               {.has_default = true});
+  flags.option("--kept-states", options.cache.n_states,
+               "Keep N states of recurrent layers, for prompts with a common beginning; 0: as many as fit into a "
+               "gigabyte, at most --max-seqs plus two",
+               {.range = {0, 1 << 20}, .has_default = true});
+  flags.option("--prefill-tokens", options.batch.max_prefill_tokens,
+               "Compute at most N prompt tokens in a step in which other requests generate; 0: learned from the steps' "
+               "times, so that the time between tokens stays even",
+               {.has_default = true});
   flags.flag_off("--no-idle-prefill", options.idle_prefill,
                  "Do not use idle time to recompute finished answers as parts of prompts. With AMX and on GPUs, the "
                  "next turn of a chat then has to recompute the previous answer");
@@ -196,78 +171,63 @@ void LoadFlags::add_serving_to(Flags flags) {
 }
 
 void LoadFlags::add_gpu_options(Flags flags) {
-  flags
-      .option("--gpu-layers", options.gpu.n_layers,
-              "Keep N layers in the GPUs' memory and transfer the others in each step (default: as many as fit)")
-      .common();
-  flags
-      .option(
-          "--device", options.gpu.devices,
-          "GPUs to use, numbered as `realizar devices` lists them, e.g. 0,1. Several share the model's layers, or "
-          "are for a process of an MPI job each (default: the first, and as many others as the model needs; one for "
-          "each process of a host)")
-      .separated_by(',')
-      .shown_as("N,...")
-      .common();
-  flags
-      .option("--split", options.gpu.split,
-              "How several GPUs, or the processes of an MPI job, share the model: layer (each has some of the layers, "
-              "and they take turns), tensor (each has a part of every layer, and they compute together; GPUs with "
-              "NVIDIA's libnccl.so.2) or expert (like tensor, but each process has whole experts)")
-      .shown_as("HOW")
-      .with_default();
-  flags
-      .option("--mpi", mpi,
-              "Whether to share the model with the other processes of an MPI job: auto (where mpirun or srun started "
-              "this one), always or never. This needs OpenMPI's libmpi.so.40")
-      .shown_as("WHEN")
-      .with_default();
-  flags.option("--gpu-memory-mb", options.gpu.memory_mb, "Use at most N MB of each GPU's memory; 0: what is free")
-      .with_default();
-  flags
-      .option("--host-memory-mb", options.gpu.host_memory_mb,
-              "Use at most N MB of the host's memory for layers that do not fit on the GPUs; 0: three quarters of what "
-              "is available. Layers beyond that are read from the disk at every step")
-      .with_default();
+  flags.option("--gpu-layers", options.gpu.n_layers,
+               "Keep N layers in the GPUs' memory and transfer the others in each step (default: as many as fit)",
+               {.is_common = true});
+  flags.option(
+      "--device", options.gpu.devices,
+      "GPUs to use, numbered as `realizar devices` lists them, e.g. 0,1. Several share the model's layers, or "
+      "are for a process of an MPI job each (default: the first, and as many others as the model needs; one for "
+      "each process of a host)",
+      {.shown_as = "N,...", .is_common = true, .separator = ','});
+  flags.option("--split", options.gpu.split,
+               "How several GPUs, or the processes of an MPI job, share the model: layer (each has some of the layers, "
+               "and they take turns), tensor (each has a part of every layer, and they compute together; GPUs with "
+               "NVIDIA's libnccl.so.2) or expert (like tensor, but each process has whole experts)",
+               {.shown_as = "HOW", .has_default = true});
+  flags.option("--mpi", mpi,
+               "Whether to share the model with the other processes of an MPI job: auto (where mpirun or srun started "
+               "this one), always or never. This needs OpenMPI's libmpi.so.40",
+               {.shown_as = "WHEN", .has_default = true});
+  flags.option("--gpu-memory-mb", options.gpu.memory_mb, "Use at most N MB of each GPU's memory; 0: what is free",
+               {.has_default = true});
+  flags.option(
+      "--host-memory-mb", options.gpu.host_memory_mb,
+      "Use at most N MB of the host's memory for layers that do not fit on the GPUs; 0: three quarters of what "
+      "is available. Layers beyond that are read from the disk at every step",
+      {.has_default = true});
   options.gpu.layer_dir = hub::cache_folder().value_or("").string();
-  flags
-      .option("--layer-dir", options.gpu.layer_dir,
-              "Folder for layers that are read from the disk, while the program runs; created if it is missing")
-      .with_default("~/.cache/realizar")
-      .folder();
-  flags
-      .option("--host-cache-mb", options.gpu.host_cache_mb,
-              "Use N MB of the host's memory for cached prefixes that the GPU has no room for")
-      .with_default();
+  flags.option("--layer-dir", options.gpu.layer_dir,
+               "Folder for layers that are read from the disk, while the program runs; created if it is missing",
+               {.shown_default = "~/.cache/realizar", .takes = kFolder});
+  flags.option("--host-cache-mb", options.gpu.host_cache_mb,
+               "Use N MB of the host's memory for cached prefixes that the GPU has no room for", {.has_default = true});
 }
 
 void add_end_flags(Flags flags, EndSettings& ends) {
-  flags
-      .option("--end", ends.ends,
-              "End answers at the token NAME of the vocabulary too, e.g. '<|im_end|>'; may be repeated")
-      .shown_as("NAME");
-  flags
-      .option("--no-end", ends.no_ends,
-              "Do not end answers at the token NAME; may be repeated. realizar inspect lists a model's end tokens")
-      .shown_as("NAME");
+  flags.option("--end", ends.ends,
+               "End answers at the token NAME of the vocabulary too, e.g. '<|im_end|>'; may be repeated",
+               {.shown_as = "NAME"});
+  flags.option("--no-end", ends.no_ends,
+               "Do not end answers at the token NAME; may be repeated. realizar inspect lists a model's end tokens",
+               {.shown_as = "NAME"});
 }
 
 void SamplingFlags::add_to(Flags flags) {
   flags = flags.group("Sampling").advanced();
   for (size_t i = 0; i < numbers_.size(); ++i) add_parameter(flags, kSamplingParameters[i], numbers_[i]);
-  flags
-      .option(
-          "--dry-sequence-breaker", breakers_,
-          "DRY: repetitions end at TEXT; may be repeated; none: no such text (default: line break, ':', '\"' and '*')")
-      .shown_as("TEXT");
-  flags
-      .option("--samplers", samplers_,
-              "The samplers to use, and their order: some of penalties, dry, top_n_sigma, temperature, top_k, typ_p, "
-              "top_p, min_p and xtc, with ';' between them (default: all, in this order)")
-      .shown_as("NAMES");
-  flags.option("--sampler-seq", sampler_letters_, "The same by letters: e, d, s, t, k, y, p, m and x")
-      .shown_as("LETTERS");
-  flags.option("--logit-bias", logit_bias_, "Add VALUE to the logit of token ID; may be repeated").shown_as("ID=VALUE");
+  flags.option(
+      "--dry-sequence-breaker", breakers_,
+      "DRY: repetitions end at TEXT; may be repeated; none: no such text (default: line break, ':', '\"' and '*')",
+      {.shown_as = "TEXT"});
+  flags.option("--samplers", samplers_,
+               "The samplers to use, and their order: some of penalties, dry, top_n_sigma, temperature, top_k, typ_p, "
+               "top_p, min_p and xtc, with ';' between them (default: all, in this order)",
+               {.shown_as = "NAMES"});
+  flags.option("--sampler-seq", sampler_letters_, "The same by letters: e, d, s, t, k, y, p, m and x",
+               {.shown_as = "LETTERS"});
+  flags.option("--logit-bias", logit_bias_, "Add VALUE to the logit of token ID; may be repeated",
+               {.shown_as = "ID=VALUE"});
 }
 
 std::string SamplingFlags::complaint() const {
@@ -329,15 +289,14 @@ std::optional<std::vector<std::string>> SamplingFlags::breakers() const {
 }
 
 void ReasoningFlags::add_to(Flags flags) {
-  flags.advanced()
-      .option("--reasoning-effort", effort_,
-              "How much a model reasons before it answers: none, minimal, low, medium, high, xhigh or max (default: "
-              "the model's own)")
-      .shown_as("LEVEL");
-  flags.advanced()
-      .option("--reasoning-budget", budget_,
-              "End the reasoning after N tokens, and begin the answer; 0: no reasoning, -1: no limit")
-      .in_range(-1, INT32_MAX);
+  flags.advanced().option(
+      "--reasoning-effort", effort_,
+      "How much a model reasons before it answers: none, minimal, low, medium, high, xhigh or max (default: "
+      "the model's own)",
+      {.shown_as = "LEVEL"});
+  flags.advanced().option("--reasoning-budget", budget_,
+                          "End the reasoning after N tokens, and begin the answer; 0: no reasoning, -1: no limit",
+                          {.range = {-1, INT32_MAX}});
   flags.flag("--no-reasoning", is_off_, "Have the model answer at once");
 }
 

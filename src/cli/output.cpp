@@ -2,21 +2,27 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <langinfo.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <clocale>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/files.h"
 #include "base/printable.h"
 #include "cli/command.h"
-#include "cli/terminal.h"
 
 namespace realizar::cli {
 namespace {
@@ -26,6 +32,11 @@ std::atomic<bool> has_no_terminal = false;
 std::function<void(std::string)>& warning_writer() {
   static std::function<void(std::string)> writer;
   return writer;
+}
+
+std::string_view environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
 }
 
 }  // namespace
@@ -145,6 +156,66 @@ bool stdout_is_terminal() {
 }
 bool stderr_is_terminal() {
   return is_terminal(STDERR_FILENO);
+}
+
+bool obeys_escapes(int fd) {
+  const std::string_view kind = environment("TERM");
+  return is_terminal(fd) && !kind.empty() && kind != "dumb";
+}
+
+bool shows_styles(int fd) {
+  return obeys_escapes(fd) && environment("NO_COLOR").empty();
+}
+
+uint32_t terminal_columns(int fd) {
+  struct winsize size {};
+  constexpr uint32_t kUsualColumns = 80;
+  return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUsualColumns;
+}
+
+void use_utf8_locale() {
+  const char* locale = std::setlocale(LC_CTYPE, "");
+  const bool is_ascii = locale == nullptr || std::string_view(::nl_langinfo(CODESET)) == "ANSI_X3.4-1968";
+  if (is_ascii) std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+std::string styled(std::string_view text, Style style, int fd) {
+  if (style == Style::kPlain || !shows_styles(fd)) return std::string(text);
+  const char* begin = style == Style::kBold ? "\033[1m" : style == Style::kDim ? "\033[2m" : "\033[31m";
+  return begin + std::string(text) + "\033[0m";
+}
+
+Spinner::Spinner(std::string what, bool shown) : what_(std::move(what)) {
+  if (!shown) return;
+  try {
+    thread_ = std::thread([this] { draw(); });
+  } catch (const std::system_error&) {
+    // Without a free thread, the answer appears without a spinner.
+  }
+}
+
+void Spinner::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void Spinner::draw() {
+  constexpr std::chrono::milliseconds kUnnoticed{400}, kFrame{100};
+  constexpr std::array kFrames = {"|", "/", "-", "\\"};
+  const auto start = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  if (changed_.wait_for(lock, kUnnoticed, [this] { return ends_; })) return;
+  for (size_t i = 0; !ends_; ++i) {
+    const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::fprintf(stderr, "\r%s %s, %.0f s ", kFrames[i % kFrames.size()], what_.c_str(), s);
+    changed_.wait_for(lock, kFrame, [this] { return ends_; });
+  }
+  std::fputs("\r\033[K", stderr);
 }
 
 }  // namespace realizar::cli

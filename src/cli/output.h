@@ -1,11 +1,14 @@
-// Careful use of standard output and error: every write is checked, errors are one line.
+// Careful use of standard output, standard error and terminals: every write is checked, errors are one line.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "realizar/result.h"
 
@@ -57,5 +60,42 @@ bool is_terminal(int fd);
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
+
+// Whether `fd` is a terminal that interprets escape sequences (TERM is set, and not "dumb").
+bool obeys_escapes(int fd);
+// Whether text there may have colours and weights: as above, unless NO_COLOR is set.
+bool shows_styles(int fd);
+// Its width; 80 if unknown.
+uint32_t terminal_columns(int fd);
+
+// Reads characters as UTF-8 if the environment sets no locale, or one that this machine does not have.
+void use_utf8_locale();
+
+enum class Style { kPlain, kBold, kDim, kRed };
+// `text` in that style, if `fd` supports styles.
+std::string styled(std::string_view text, Style style, int fd);
+
+// A sign of activity on standard error, if that is a terminal, while there is nothing else to show, e.g. while a long
+// prompt is read.
+class Spinner {
+ public:
+  // Shows `what` and the elapsed seconds, after a noticeable time. `shown` false: never.
+  Spinner(std::string what, bool shown);
+  Spinner(const Spinner&) = delete;
+  Spinner& operator=(const Spinner&) = delete;
+  ~Spinner() { stop(); }
+
+  // Erases it; nothing is drawn after this has returned.
+  void stop();
+
+ private:
+  void draw();
+
+  std::string what_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ends_ = false;
+  std::thread thread_;
+};
 
 }  // namespace realizar::cli

@@ -11,9 +11,9 @@
 
 #include "base/try.h"
 #include "cli/command.h"
-#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/user_json.h"
 
 namespace realizar::cli {
 namespace {
@@ -158,14 +158,13 @@ void add_perplexity(CommandLine& line) {
       "Measure how well a model predicts a text. The text is cut into windows, the second half of each is scored with "
       "the first half as context, and exp(mean negative log-likelihood) is printed with its standard error. --ctx is "
       "the size of a window in tokens (default 512)");
-  flags.option("model,-m,--model", args->model, "Model").required().file();
-  flags.option("file", args->file, "Text file").required().file();
-  flags.option("--max-windows", args->max_windows, "Score only the first N windows; 0: all").with_default();
+  flags.option("model,-m,--model", args->model, "Model", {.is_required = true, .takes = kFile});
+  flags.option("file", args->file, "Text file", {.is_required = true, .takes = kFile});
+  flags.option("--max-windows", args->max_windows, "Score only the first N windows; 0: all", {.has_default = true});
   flags.flag("--decode", args->decode, "Score with the decode arithmetic, one token at a time");
-  flags
-      .option("--against", args->against,
-              "Another file of the same model, e.g. in F16: print how much the predictions differ from its own")
-      .file();
+  flags.option("--against", args->against,
+               "Another file of the same model, e.g. in F16: print how much the predictions differ from its own",
+               {.takes = kFile});
   flags.flag("--json", args->json, "Print JSON");
   args->load.add_to(flags);
   flags.examples({"realizar perplexity model.gguf text.txt",

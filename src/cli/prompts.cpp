@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/try.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
 #include "cli/interrupt.h"
-#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/user_json.h"
 
 namespace realizar::cli {
 namespace {
@@ -30,7 +31,7 @@ struct PromptLine {
 };
 
 Error wrong_field(const std::string& name, const char* expected, const Json& actual) {
-  return invalid_argument(fmt::format("{}: expected {}, actual {}", name, expected, dump(actual)), name);
+  return invalid_argument(fmt::format("{}: expected {}, actual {}", name, expected, json_text(actual)), name);
 }
 
 Status set_field(PromptLine& line, const std::string& name, const Json& value) {
@@ -171,7 +172,7 @@ class PromptRun {
       json["error"] = error_json(result.error());
       has_failed_ = true;
     }
-    put(idx, dump(json) + '\n');
+    put(idx, json_text(json) + '\n');
   }
 
   void put(size_t idx, std::string line) {

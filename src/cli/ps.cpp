@@ -13,6 +13,7 @@
 
 #include "base/amounts.h"
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
@@ -59,7 +60,7 @@ Result<int> list_loaded(bool json) {
   }
   if (!json) return print(table_of(loaded)) ? kOk : kFailure;
   for (const Json& model : loaded) {
-    if (!print_model_text(dump(model) + '\n')) return kFailure;
+    if (!print_model_text(json_text(model) + '\n')) return kFailure;
   }
   return kOk;
 }

@@ -50,13 +50,10 @@ void add_pull(CommandLine& line) {
   Flags flags = line.command(
       "pull",
       "Download models by name. Interrupted downloads are resumed, and existing files are not downloaded again");
-  flags
-      .option("names", args->names,
-              "Names: hf:OWNER/REPOSITORY[:QUANTIZATION or FILE] of Hugging Face, ollama:NAME[:TAG] of Ollama's "
-              "registry, https://HOST/FILE.gguf, or a short name such as qwen3:1.7b")
-      .required()
-      .shown_as("NAME...")
-      .short_name();
+  flags.option("names", args->names,
+               "Names: hf:OWNER/REPOSITORY[:QUANTIZATION or FILE] of Hugging Face, ollama:NAME[:TAG] of Ollama's "
+               "registry, https://HOST/FILE.gguf, or a short name such as qwen3:1.7b",
+               {.shown_as = "NAME...", .is_required = true, .takes = kShortName});
   args->store.add_to(flags, StoreFlags::Network::kYes);
   flags.examples(
       {"realizar pull qwen3:1.7b", "realizar pull hf:Qwen/Qwen3-4B-GGUF:Q8_0", "realizar pull ollama:llama3.2:1b"});

@@ -12,7 +12,6 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/output.h"
-#include "cli/terminal.h"
 #include "hub/name_table.h"
 
 namespace realizar::cli {

@@ -193,37 +193,32 @@ void add_quantize(CommandLine& line) {
                    "weighted by --imatrix for each column. Norms, vectors and routers are unchanged, and a mixture "
                    "gives some matrices more bits than others. Types, with the bits per weight of most matrices: " +
                        mix_list());
-  flags
-      .option(
-          "in,-m,--model", args->in,
-          "Model in F16, BF16 or F32: a .gguf file (any part of a split one), a Hugging Face folder, or a model's name")
-      .required()
-      .file();
-  flags.option("out", args->out, "File to write; it appears only when it is complete").required().written();
-  flags
-      .option(
-          "type,--type", args->type,
-          "Type, e.g. Q4_K_M, in any case, or its number in general.file_type, e.g. 15; COPY: every tensor keeps its "
-          "own")
-      .required();
-  flags.option("--imatrix", args->imatrix, "Importance of columns, as realizar imatrix or llama-imatrix writes it")
-      .file();
-  flags
-      .option("--tensor-type", args->rules,
-              "Type of the tensors in whose name a regular expression (POSIX, extended) is found; may be given again, "
-              "and the first that fits holds")
-      .shown_as("PATTERN=TYPE");
-  flags
-      .option("--output-tensor-type", args->output_type,
-              "Type of the head, or of the embedding that is used as the head")
-      .shown_as("TYPE");
-  flags.option("--token-embedding-type", args->embedding_type, "Type of the embedding").shown_as("TYPE");
+  flags.option(
+      "in,-m,--model", args->in,
+      "Model in F16, BF16 or F32: a .gguf file (any part of a split one), a Hugging Face folder, or a model's name",
+      {.is_required = true, .takes = kFile});
+  flags.option("out", args->out, "File to write; it appears only when it is complete",
+               {.is_required = true, .takes = kNewFile});
+  flags.option(
+      "type,--type", args->type,
+      "Type, e.g. Q4_K_M, in any case, or its number in general.file_type, e.g. 15; COPY: every tensor keeps its "
+      "own",
+      {.is_required = true});
+  flags.option("--imatrix", args->imatrix, "Importance of columns, as realizar imatrix or llama-imatrix writes it",
+               {.takes = kFile});
+  flags.option("--tensor-type", args->rules,
+               "Type of the tensors in whose name a regular expression (POSIX, extended) is found; may be given again, "
+               "and the first that fits holds",
+               {.shown_as = "PATTERN=TYPE"});
+  flags.option("--output-tensor-type", args->output_type,
+               "Type of the head, or of the embedding that is used as the head", {.shown_as = "TYPE"});
+  flags.option("--token-embedding-type", args->embedding_type, "Type of the embedding", {.shown_as = "TYPE"});
   flags.flag("--pure", args->pure, "Every matrix has the same type");
   flags.flag("--allow-requantize", args->allow_requantize, "Accept an already quantized model; errors add up");
-  flags.option("--pre", args->pre, "GGUF's name of a folder's pre-tokenizer, if it cannot be determined from its rules")
-      .shown_as("NAME");
+  flags.option("--pre", args->pre, "GGUF's name of a folder's pre-tokenizer, if it cannot be determined from its rules",
+               {.shown_as = "NAME"});
   flags.flag("--dry-run", args->dry_run, "Print types and sizes of all tensors, and write nothing");
-  flags.option("-t,--threads", args->n_threads, "Threads; 0: one per core").with_default();
+  flags.option("-t,--threads", args->n_threads, "Threads; 0: one per core", {.has_default = true});
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar quantize model-F16.gguf model-Q4_K_M.gguf Q4_K_M",
                   "realizar quantize Qwen3-0.6B qwen3-0.6b-Q4_K_M.gguf Q4_K_M",

@@ -14,7 +14,6 @@
 #include "base/ascii_case.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "cli/bundled_model.h"
 #include "cli/chat.h"
 #include "cli/command.h"
 #include "cli/conversation.h"
@@ -24,10 +23,10 @@
 #include "cli/prompts.h"
 #include "cli/pull_view.h"
 #include "cli/run_words.h"
-#include "cli/service_writer.h"
-#include "cli/terminal.h"
-#include "cli/tool_answer.h"
+#include "cli/store_flags.h"
+#include "cli/tool_box.h"
 #include "cli/trace_report.h"
+#include "cli/writer.h"
 #include "hub/locate.h"
 #include "sampling/sampler.h"
 
@@ -321,11 +320,11 @@ Result<int> run_chat(RunArgs& args) {
 
 // Options for the content and the display of answers.
 void add_answer_flags(Flags flags, RunArgs& args) {
-  flags
-      .option("-m,--model", args.model,
-              "Model: a name, a file or a folder. Files are .gguf and .safetensors; a folder holds a .gguf file, or is "
-              "one of Hugging Face")
-      .file();
+  flags.option(
+      "-m,--model", args.model,
+      "Model: a name, a file or a folder. Files are .gguf and .safetensors; a folder holds a .gguf file, or is "
+      "one of Hugging Face",
+      {.takes = kFile});
   Flags rare = flags.advanced();
   flags.flag("--pull", args.pull, "Download a missing model without asking");
   flags.option("--system", args.system, "System message");
@@ -336,7 +335,7 @@ void add_answer_flags(Flags flags, RunArgs& args) {
             "Write on where the model ends: until --max-tokens, --stop or the end of the context");
   rare.flag("--hide-reasoning", args.hide_reasoning, "Leave a model's reasoning out of what is shown");
   flags.flag("--json", args.json, "Print one JSON event per line");
-  rare.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens").in_range(0, 100);
+  rare.option("--logprobs", args.n_logprobs, "With --json: also report the N likeliest tokens", {.range = {0, 100}});
   flags.flag("--stats", args.stats, "Print the device, times, tokens/s and peak memory on standard error");
   rare.flag("--no-shift,--no-context-shift", args.no_shift,
             "In a chat whose context is full: give an error instead of leaving the oldest turns out");
@@ -377,36 +376,31 @@ std::string complaint(const RunArgs& args) {
 void add_run(CommandLine& line) {
   auto args = std::make_shared<RunArgs>();
   Flags flags = line.command("run", "Generate text: answer a prompt, or chat");
-  flags
-      .option("words", args->words,
-              "The first word is the model if it has no space: a name, a file or a folder. The others are the prompt. "
-              "A prompt without a model, for the bundled one, must be quoted and contain a space, or be given with -p. "
-              "Without one, the prompt is read from standard input, or a chat begins on a terminal. If there is a "
-              "prompt, text on standard input is appended")
-      .shown_as("[MODEL] [PROMPT...]")
-      .file();
+  flags.option(
+      "words", args->words,
+      "The first word is the model if it has no space: a name, a file or a folder. The others are the prompt. "
+      "A prompt without a model, for the bundled one, must be quoted and contain a space, or be given with -p. "
+      "Without one, the prompt is read from standard input, or a chat begins on a terminal. If there is a "
+      "prompt, text on standard input is appended",
+      {.shown_as = "[MODEL] [PROMPT...]", .takes = kFile});
   const Option prompt = flags.option("-p,--prompt", args->prompt, "Prompt; '-': from standard input");
-  flags
-      .option("-f,--file", args->prompt_file,
-              "Read the prompt from this file. If there is a prompt too, the file is the text that it is about")
-      .file();
-  flags
-      .option("--prompts", args->prompts.file,
-              "File of prompts, one per line; '-': standard input. Several are answered at a time, and each answer "
-              "is one line of JSON with the prompt's index. A line may be a JSON object: prompt, system, "
-              "max_tokens, temperature, seed")
-      .file();
+  flags.option("-f,--file", args->prompt_file,
+               "Read the prompt from this file. If there is a prompt too, the file is the text that it is about",
+               {.takes = kFile});
+  flags.option("--prompts", args->prompts.file,
+               "File of prompts, one per line; '-': standard input. Several are answered at a time, and each answer "
+               "is one line of JSON with the prompt's index. A line may be a JSON object: prompt, system, "
+               "max_tokens, temperature, seed",
+               {.takes = kFile});
   Flags rare = flags.advanced();
   rare.option("--order", args->prompts.order,
-              "With --prompts: print the answers in the order of the prompts, or each as soon as it is finished")
-      .one_of({"input", "finished"})
-      .with_default();
+              "With --prompts: print the answers in the order of the prompts, or each as soon as it is finished",
+              {.one_of = {"input", "finished"}, .has_default = true});
   rare.option("--resume", args->prompts.resume,
-              "With --prompts: go on from the answers that this file has already, which '>> FILE' appends to")
-      .file();
-  rare.option("--max-seqs", args->max_seqs, "With --prompts: answer N prompts at a time")
-      .in_range(1, 256)
-      .with_default();
+              "With --prompts: go on from the answers that this file has already, which '>> FILE' appends to",
+              {.takes = kFile});
+  rare.option("--max-seqs", args->max_seqs, "With --prompts: answer N prompts at a time",
+              {.range = {1, 256}, .has_default = true});
   rare.flag("--raw", args->raw, "Use the prompt as it is, without the model's chat template");
   add_answer_flags(flags, *args);
   flags.examples({"realizar run \"What is the capital of France?\"", "realizar run qwen3:1.7b \"Why is the sky blue?\"",
@@ -426,7 +420,8 @@ void add_run(CommandLine& line) {
 void add_chat(CommandLine& line) {
   auto args = std::make_shared<RunArgs>();
   Flags flags = line.command("chat", "Chat with a model on a terminal");
-  flags.option("words", args->words, "Model; without one the bundled model answers").shown_as("[MODEL]").file();
+  flags.option("words", args->words, "Model; without one the bundled model answers",
+               {.shown_as = "[MODEL]", .takes = kFile});
   add_answer_flags(flags, *args);
   flags.examples({"realizar chat", "realizar chat model.gguf --system \"Answer briefly.\""});
   flags.runs([args] { return run_chat(*args); }, [args] { return complaint(*args); });

@@ -71,12 +71,10 @@ void add_search(CommandLine& line) {
   Flags flags = line.command("search",
                              "Look for models to download. The short names are searched, and Hugging Face's "
                              "repositories with GGUF files; realizar pull takes each name that is printed");
-  flags.option("words", args->words, "Words that are all in a model's name, e.g. qwen3 coder")
-      .required()
-      .shown_as("WORD...");
-  flags.option("--limit", args->n_most, "Ask Hugging Face for at most N models, the most downloaded first")
-      .in_range(1, 100)
-      .with_default();
+  flags.option("words", args->words, "Words that are all in a model's name, e.g. qwen3 coder",
+               {.shown_as = "WORD...", .is_required = true});
+  flags.option("--limit", args->n_most, "Ask Hugging Face for at most N models, the most downloaded first",
+               {.range = {1, 100}, .has_default = true});
   flags.flag("--json", args->json, "Print JSON, an object a line");
   args->store.add_hub_to(flags);
   flags.examples({"realizar search qwen3", "realizar search llama 8b --limit 5", "realizar search gemma --json"});

@@ -10,7 +10,6 @@
 #include "backend/cuda/device/device_list.h"
 #include "base/try.h"
 #include "cli/background.h"
-#include "cli/bundled_model.h"
 #include "cli/command.h"
 #include "cli/mcp_flags.h"
 #include "cli/options.h"
@@ -18,6 +17,7 @@
 #include "cli/rank_job.h"
 #include "cli/served_models.h"
 #include "cli/serving_defaults.h"
+#include "cli/store_flags.h"
 #include "hub/user_folders.h"
 #include "server/http/origin_policy.h"
 #include "server/server.h"
@@ -181,14 +181,12 @@ Result<int> serve(ServeArgs& args) {
 
 void add_model_flags(Flags flags, ServeArgs& args) {
   flags = flags.advanced();
-  flags
-      .option("--tags", args.models.tags,
-              "Tags of the model in GET /v1/models, separated by commas; ID=TAG if several are served")
-      .shown_as("[ID=]TAG[,TAG]");
-  flags
-      .option("--models-max", args.options.max_loaded,
-              "Keep at most N models loaded at once; the least recently used one is unloaded; 0: no limit")
-      .with_default();
+  flags.option("--tags", args.models.tags,
+               "Tags of the model in GET /v1/models, separated by commas; ID=TAG if several are served",
+               {.shown_as = "[ID=]TAG[,TAG]"});
+  flags.option("--models-max", args.options.max_loaded,
+               "Keep at most N models loaded at once; the least recently used one is unloaded; 0: no limit",
+               {.has_default = true});
   flags.flag_off("--no-models-autoload", args.options.autoload,
                  "Only load models by POST /models/load; requests for others get 400");
   flags.flag_off("--no-preload", args.options.preload,
@@ -198,163 +196,136 @@ void add_model_flags(Flags flags, ServeArgs& args) {
   flags.flag("--manage-models", args.manages_models,
              "Let admins (without keys: clients on this machine) download, create, copy, load and delete models of the "
              "store, which is served too");
-  flags
-      .option("--sleep-idle-seconds", args.options.sleep_idle_s,
-              "Unload a model that was not used for N seconds; the next request loads it again; 0: never")
-      .with_default();
-  flags.option("--keep-alive", args.options.exit_idle_s, "End the server after N seconds without requests; 0: never")
-      .with_default();
+  flags.option("--sleep-idle-seconds", args.options.sleep_idle_s,
+               "Unload a model that was not used for N seconds; the next request loads it again; 0: never",
+               {.has_default = true});
+  flags.option("--keep-alive", args.options.exit_idle_s, "End the server after N seconds without requests; 0: never",
+               {.has_default = true});
 }
 
 void add_engine_flags(Flags flags, ServeArgs& args) {
   args.load.options.batch.max_seqs = 64;
   args.load.add_serving_to(flags.group("Engine").advanced());
   flags = flags.group("Engine").advanced();
-  flags
-      .option("--lora-default", args.models.default_adapters,
-              "The adapter of requests that name none; ID:NAME if several models are served")
-      .shown_as("[ID:]NAME");
-  flags
-      .option("--lora-dir", args.options.lora_dir,
-              "Folder of adapters that clients may load and unload; without it, and without --lora, there are none")
-      .folder();
-  flags.option("--max-queue", args.options.max_queue, "Let at most N requests wait for a model; further ones get 429")
-      .with_default();
-  flags
-      .option("--cache-dir", args.options.cache_dir,
-              "Folder that keeps cached prefixes, and so prompts, over restarts; created if it is missing")
-      .folder();
-  flags.option("--cache-dir-mb", args.cache_dir_mb, "Keep at most N MB there for each model").with_default();
+  flags.option("--lora-default", args.models.default_adapters,
+               "The adapter of requests that name none; ID:NAME if several models are served",
+               {.shown_as = "[ID:]NAME"});
+  flags.option("--lora-dir", args.options.lora_dir,
+               "Folder of adapters that clients may load and unload; without it, and without --lora, there are none",
+               {.takes = kFolder});
+  flags.option("--max-queue", args.options.max_queue, "Let at most N requests wait for a model; further ones get 429",
+               {.has_default = true});
+  flags.option("--cache-dir", args.options.cache_dir,
+               "Folder that keeps cached prefixes, and so prompts, over restarts; created if it is missing",
+               {.takes = kFolder});
+  flags.option("--cache-dir-mb", args.cache_dir_mb, "Keep at most N MB there for each model", {.has_default = true});
   flags.flag("--wipe-cache", args.options.wipe_cache,
              "First overwrite with zeroes and remove everything in --cache-dir, for all models");
-  flags
-      .option("--cache-url", args.options.cache_url,
-              "Redis by which servers share cached prefixes, and so prompts: redis://[USER@]HOST[:PORT][/DB], or "
-              "rediss:// for TLS")
-      .shown_as("URL");
-  flags.option("--cache-password-file", args.options.cache_password_file, "File with its password in the first line")
-      .file();
-  flags.option("--cache-ttl-s", args.options.cache_ttl_s, "Make it drop stored prefixes after N seconds")
-      .with_default();
-  flags
-      .option("--cache-wait-ms", args.options.cache_wait_ms,
-              "Let a request wait for it at most N ms; 0: as long as computing would take")
-      .with_default();
-  flags
-      .option(
-          "--kv-events", args.options.kv_events,
-          "Publish over ZeroMQ, as vLLM does, which KV blocks are cached, for routers (llm-d, Dynamo): tcp://*:5557 "
-          "waits for them, tcp://HOST:PORT goes to one. They learn the prompts")
-      .shown_as("ENDPOINT");
-  flags
-      .option("--kv-events-replay", args.options.kv_events_replay,
-              "Replay messages that a router has missed at this address: tcp://*:5558")
-      .shown_as("ENDPOINT");
-  flags
-      .option("--kv-events-topic", args.options.kv_events_topic,
-              "Topic of these messages; llm-d expects kv@HOST:PORT@MODEL, with its address of this server")
-      .shown_as("TEXT");
-  flags
-      .option("--slot-save-path", args.options.slot_save_path,
-              "Folder where clients save the cached part of a prompt, under a name, and restore it from (POST "
-              "/slots/ID); created if it is missing")
-      .folder();
-  flags.option("--slot-save-mb", args.slot_save_mb, "Let each API key save at most N MB there").with_default();
-  flags.option("--memory-mb", args.memory_mb, "Use at most N MB for weights and caches of all models; 0: no limit")
-      .with_default();
+  flags.option("--cache-url", args.options.cache_url,
+               "Redis by which servers share cached prefixes, and so prompts: redis://[USER@]HOST[:PORT][/DB], or "
+               "rediss:// for TLS",
+               {.shown_as = "URL"});
+  flags.option("--cache-password-file", args.options.cache_password_file, "File with its password in the first line",
+               {.takes = kFile});
+  flags.option("--cache-ttl-s", args.options.cache_ttl_s, "Make it drop stored prefixes after N seconds",
+               {.has_default = true});
+  flags.option("--cache-wait-ms", args.options.cache_wait_ms,
+               "Let a request wait for it at most N ms; 0: as long as computing would take", {.has_default = true});
+  flags.option(
+      "--kv-events", args.options.kv_events,
+      "Publish over ZeroMQ, as vLLM does, which KV blocks are cached, for routers (llm-d, Dynamo): tcp://*:5557 "
+      "waits for them, tcp://HOST:PORT goes to one. They learn the prompts",
+      {.shown_as = "ENDPOINT"});
+  flags.option("--kv-events-replay", args.options.kv_events_replay,
+               "Replay messages that a router has missed at this address: tcp://*:5558", {.shown_as = "ENDPOINT"});
+  flags.option("--kv-events-topic", args.options.kv_events_topic,
+               "Topic of these messages; llm-d expects kv@HOST:PORT@MODEL, with its address of this server",
+               {.shown_as = "TEXT"});
+  flags.option("--slot-save-path", args.options.slot_save_path,
+               "Folder where clients save the cached part of a prompt, under a name, and restore it from (POST "
+               "/slots/ID); created if it is missing",
+               {.takes = kFolder});
+  flags.option("--slot-save-mb", args.slot_save_mb, "Let each API key save at most N MB there", {.has_default = true});
+  flags.option("--memory-mb", args.memory_mb, "Use at most N MB for weights and caches of all models; 0: no limit",
+               {.has_default = true});
 }
 
 void add_http_flags(Flags flags, ServeArgs& args) {
   server::ServerOptions& options = args.options;
   flags = flags.group("Server").advanced();
-  flags.option("--host", options.http.host, "Address to listen on, 0.0.0.0 for all, or the path of a Unix socket")
-      .with_default()
-      .common();
-  flags.option("--port", options.http.port, "Port; 0: any free one").with_default().common();
-  flags.option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS").file().common();
-  flags.option("--tls-key", options.http.tls_key, "Private key (PEM)").file().common();
-  flags
-      .option("--api-keys", options.api_keys_file,
-              "File with one key, or sha256:HEX, per line, after \"admin \" one that may change the server for others; "
-              "requests without one of them get 401")
-      .file()
-      .common();
-  flags
-      .option("--api-key", options.api_keys,
-              "An API key; may be repeated. Other users of this machine can see it in the list of processes; "
-              "--api-keys hides keys in a file")
-      .shown_as("KEY");
-  flags
-      .option("--max-requests-per-key", options.max_requests_per_key,
-              "Requests of one key (of one address, if there are no keys) that may run or wait at once; 0: no limit")
-      .with_default();
-  flags.option("--max-prompt-tokens", options.max_prompt_tokens, "Longer prompts are refused; 0: the context")
-      .with_default();
-  flags
-      .option("--request-timeout-ms", options.request_timeout_ms,
-              "Time from a request's arrival to its end; 0: no limit")
-      .with_default();
-  flags.option("--drain-timeout-ms", options.drain_timeout_ms, "Time that running requests have after SIGTERM")
-      .with_default();
-  flags
-      .option("--stall-timeout-ms", options.stall_timeout_ms,
-              "Time without progress, in a model that has requests, after which /readyz answers 503")
-      .with_default();
-  flags.option("--max-body-bytes", options.http.max_body_bytes, "Larger bodies are refused").with_default();
-  flags
-      .option("--max-bodies-bytes", options.http.max_bodies_bytes,
-              "Total bytes of all bodies; beyond that: 503. The first 64 KB of each do not count")
-      .with_default();
-  flags.option("--max-answer-bytes", options.max_answer_bytes, "Memory of one request's answers; beyond that: 400")
-      .with_default();
-  flags
-      .option("--max-answers-bytes", options.max_answers_bytes,
-              "Memory of all answers that are sent whole; beyond that: 429. The first 64 KB of each do not count")
-      .with_default();
-  flags.option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused").with_default();
-  flags.option("--max-connections", options.http.max_connections, "Connections at once; further ones are closed")
-      .with_default();
-  flags
-      .option("--max-connections-per-address", options.http.max_connections_per_address,
-              "Connections of one address at once; further ones are closed; 0: no limit")
-      .with_default();
-  flags
-      .option("--trusted-proxy", options.http.trusted_proxies,
-              "Address or network (10.0.0.0/8) of a proxy, whose header X-Forwarded-For says which client a request is "
-              "from; may be repeated")
-      .shown_as("ADDRESS");
-  flags.option("--header-timeout-ms", options.http.header_timeout_ms, "Time for a request's headers to arrive")
-      .with_default();
-  flags
-      .option("--body-timeout-ms", options.http.body_timeout_ms,
-              "Time for its body to arrive, or for each 64 KB of an upload")
-      .with_default();
-  flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Time between the requests of a connection")
-      .with_default();
-  flags.option("--write-timeout-ms", options.http.write_timeout_ms, "Time for a client to take a byte").with_default();
-  flags
-      .option("--sse-ping-interval", options.ping_interval_s,
-              "Time between keep-alive comments of a stream that sends nothing else; 0: none")
-      .shown_as("SECONDS")
-      .with_default();
+  flags.option("--host", options.http.host, "Address to listen on, 0.0.0.0 for all, or the path of a Unix socket",
+               {.has_default = true, .is_common = true});
+  flags.option("--port", options.http.port, "Port; 0: any free one", {.has_default = true, .is_common = true});
+  flags.option("--tls-cert", options.http.tls_cert, "Certificate chain (PEM); with --tls-key: HTTPS",
+               {.is_common = true, .takes = kFile});
+  flags.option("--tls-key", options.http.tls_key, "Private key (PEM)", {.is_common = true, .takes = kFile});
+  flags.option(
+      "--api-keys", options.api_keys_file,
+      "File with one key, or sha256:HEX, per line, after \"admin \" one that may change the server for others; "
+      "requests without one of them get 401",
+      {.is_common = true, .takes = kFile});
+  flags.option("--api-key", options.api_keys,
+               "An API key; may be repeated. Other users of this machine can see it in the list of processes; "
+               "--api-keys hides keys in a file",
+               {.shown_as = "KEY"});
+  flags.option("--max-requests-per-key", options.max_requests_per_key,
+               "Requests of one key (of one address, if there are no keys) that may run or wait at once; 0: no limit",
+               {.has_default = true});
+  flags.option("--max-prompt-tokens", options.max_prompt_tokens, "Longer prompts are refused; 0: the context",
+               {.has_default = true});
+  flags.option("--request-timeout-ms", options.request_timeout_ms,
+               "Time from a request's arrival to its end; 0: no limit", {.has_default = true});
+  flags.option("--drain-timeout-ms", options.drain_timeout_ms, "Time that running requests have after SIGTERM",
+               {.has_default = true});
+  flags.option("--stall-timeout-ms", options.stall_timeout_ms,
+               "Time without progress, in a model that has requests, after which /readyz answers 503",
+               {.has_default = true});
+  flags.option("--max-body-bytes", options.http.max_body_bytes, "Larger bodies are refused", {.has_default = true});
+  flags.option("--max-bodies-bytes", options.http.max_bodies_bytes,
+               "Total bytes of all bodies; beyond that: 503. The first 64 KB of each do not count",
+               {.has_default = true});
+  flags.option("--max-answer-bytes", options.max_answer_bytes, "Memory of one request's answers; beyond that: 400",
+               {.has_default = true});
+  flags.option("--max-answers-bytes", options.max_answers_bytes,
+               "Memory of all answers that are sent whole; beyond that: 429. The first 64 KB of each do not count",
+               {.has_default = true});
+  flags.option("--max-header-bytes", options.http.max_header_bytes, "Larger headers are refused",
+               {.has_default = true});
+  flags.option("--max-connections", options.http.max_connections, "Connections at once; further ones are closed",
+               {.has_default = true});
+  flags.option("--max-connections-per-address", options.http.max_connections_per_address,
+               "Connections of one address at once; further ones are closed; 0: no limit", {.has_default = true});
+  flags.option(
+      "--trusted-proxy", options.http.trusted_proxies,
+      "Address or network (10.0.0.0/8) of a proxy, whose header X-Forwarded-For says which client a request is "
+      "from; may be repeated",
+      {.shown_as = "ADDRESS"});
+  flags.option("--header-timeout-ms", options.http.header_timeout_ms, "Time for a request's headers to arrive",
+               {.has_default = true});
+  flags.option("--body-timeout-ms", options.http.body_timeout_ms,
+               "Time for its body to arrive, or for each 64 KB of an upload", {.has_default = true});
+  flags.option("--idle-timeout-ms", options.http.idle_timeout_ms, "Time between the requests of a connection",
+               {.has_default = true});
+  flags.option("--write-timeout-ms", options.http.write_timeout_ms, "Time for a client to take a byte",
+               {.has_default = true});
+  flags.option("--sse-ping-interval", options.ping_interval_s,
+               "Time between keep-alive comments of a stream that sends nothing else; 0: none",
+               {.shown_as = "SECONDS", .has_default = true});
   flags.option("--cors-origin", options.cors_origins,
                "Origin whose pages may call; may be repeated; chrome-extension://*: all of a scheme; *: any");
   flags.option(
       "--allowed-host", options.allowed_hosts,
       "Name by which clients may reach a server that asks for no key; may be repeated; *: any. On loopback only "
       "loopback's names and these are answered");
-  flags.option("--access-log", options.access_log, "Write a JSON line for each request; -: standard error")
-      .written()
-      .common();
-  flags
-      .option("--otlp-endpoint", options.otlp_endpoint,
-              "Send a trace of each request to this collector of OpenTelemetry's (OTLP over HTTP, in JSON); without a "
-              "path: to /v1/traces there")
-      .shown_as("URL");
-  flags
-      .option("--stored-responses-bytes", options.stored_responses_bytes,
-              "Memory for responses that later ones may continue, a quarter of it for each key; 0: none are stored")
-      .with_default();
+  flags.option("--access-log", options.access_log, "Write a JSON line for each request; -: standard error",
+               {.is_common = true, .takes = kNewFile});
+  flags.option("--otlp-endpoint", options.otlp_endpoint,
+               "Send a trace of each request to this collector of OpenTelemetry's (OTLP over HTTP, in JSON); without a "
+               "path: to /v1/traces there",
+               {.shown_as = "URL"});
+  flags.option("--stored-responses-bytes", options.stored_responses_bytes,
+               "Memory for responses that later ones may continue, a quarter of it for each key; 0: none are stored",
+               {.has_default = true});
   flags.flag("--log-prompts", options.log_prompts,
              "Write prompts into the access log, which then only its owner can read");
   flags.flag("--trace-operations", options.trace_operations,
@@ -373,21 +344,18 @@ void add_http_flags(Flags flags, ServeArgs& args) {
 void add_serve(CommandLine& line) {
   auto args = std::make_shared<ServeArgs>();
   Flags flags = line.command("serve", "Serve models over HTTP: OpenAI's API, metrics, a chat page");
-  flags
-      .option("models,-m,--model", args->models.models,
-              "Models: PATH or NAME, or ID=PATH or ID=NAME. The first is loaded at the start, the others when they are "
-              "requested. Without any, all models that realizar list shows are served: the most recently pulled one is "
-              "loaded at the start. If there are none, the bundled one is served")
-      .shown_as("[[ID=]MODEL...]")
-      .file();
-  flags
-      .option("--models-dir", args->models.folder,
-              "Serve every model in this folder too: .gguf files, and folders that hold one model")
-      .folder();
-  flags
-      .option("--alias", args->models.aliases,
-              "Further names of the model, separated by commas; ID=NAME if several are served")
-      .shown_as("[ID=]NAME[,NAME]");
+  flags.option(
+      "models,-m,--model", args->models.models,
+      "Models: PATH or NAME, or ID=PATH or ID=NAME. The first is loaded at the start, the others when they are "
+      "requested. Without any, all models that realizar list shows are served: the most recently pulled one is "
+      "loaded at the start. If there are none, the bundled one is served",
+      {.shown_as = "[[ID=]MODEL...]", .takes = kFile});
+  flags.option("--models-dir", args->models.folder,
+               "Serve every model in this folder too: .gguf files, and folders that hold one model",
+               {.takes = kFolder});
+  flags.option("--alias", args->models.aliases,
+               "Further names of the model, separated by commas; ID=NAME if several are served",
+               {.shown_as = "[ID=]NAME[,NAME]"});
   add_model_flags(flags, *args);
   flags.advanced().flag("--strict-model-names", args->options.strict_model_names,
                         "404 for names that no model has; otherwise a single model answers to any name");

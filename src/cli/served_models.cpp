@@ -9,11 +9,11 @@
 
 #include "base/ascii_case.h"
 #include "base/try.h"
-#include "cli/bundled_model.h"
 #include "cli/output.h"
 #include "cli/pull_view.h"
+#include "cli/store_flags.h"
 #include "formats/folder_modules.h"
-#include "formats/gguf_folder.h"
+#include "formats/gguf_kind.h"
 #include "server/models/model_store.h"
 #include "text/utf8.h"
 

@@ -8,8 +8,8 @@
 
 #include "api/adapter_source.h"
 #include "base/try.h"
+#include "cli/flags.h"
 #include "cli/foreign_words.h"
-#include "cli/option_value.h"
 
 namespace realizar::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/generation.h"
@@ -72,7 +73,7 @@ class Service::Exchange {
     http::request<http::string_body> request{body.is_null() ? http::verb::get : http::verb::post, path, 11};
     request.set(http::field::host, "localhost");
     request.set(http::field::content_type, "application/json");
-    if (!body.is_null()) request.body() = dump(body);
+    if (!body.is_null()) request.body() = json_text(body);
     request.keep_alive(false);
     request.prepare_payload();
     if (!service_.is_cancelled_) http::write(socket_, request, error);
@@ -178,11 +179,11 @@ Status Service::stream(const std::string& path, const Json& body,
   }
   mcp::SseReader reader(kMaxEventBytes);
   bool goes_on = true;
-  Status told;
+  Status status;
   const auto take = [&](std::string_view data) {
     const Json json = Json::parse(data, nullptr, false);
-    if (json.is_object() && json.contains("error")) told = error_of(json, 500);
-    goes_on = told.ok() && on_event(data);
+    if (json.is_object() && json.contains("error")) status = error_of(json, 500);
+    goes_on = status.ok() && on_event(data);
     return goes_on;
   };
   while (goes_on) {
@@ -190,7 +191,7 @@ Status Service::stream(const std::string& path, const Json& body,
     if (piece.empty()) break;
     RZ_CHECK_OK(reader.push(piece, take));
   }
-  return told;
+  return status;
 }
 
 // shutdown(2) is the only call that a signal handler may make and that wakes a reading thread.

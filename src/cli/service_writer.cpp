@@ -1,4 +1,4 @@
-#include "cli/service_writer.h"
+#include "cli/writer.h"
 
 #include <utility>
 
@@ -71,8 +71,8 @@ void put_tools(const AnswerOptions& options, Json& body) {
   }
 }
 
-FinishReason finish_reason_of(const std::string& told, const GenerationStats& stats, uint32_t n_ctx) {
-  if (told != "length") return FinishReason::kStop;
+FinishReason finish_reason_of(const std::string& name, const GenerationStats& stats, uint32_t n_ctx) {
+  if (name != "length") return FinishReason::kStop;
   return stats.n_prompt + stats.n_generated >= n_ctx ? FinishReason::kContext : FinishReason::kLength;
 }
 

@@ -45,39 +45,32 @@ Result<std::string> variables_of(const std::string& text) {
 
 void ServingDefaults::add_to(Flags flags) {
   flags = flags.group("Defaults of requests").advanced();
-  flags
-      .option("-n,--max-tokens", max_tokens_,
-              "Generate at most N tokens for any request, and N where it names no number; -1: no bound")
-      .in_range(-1, INT32_MAX);
+  flags.option("-n,--max-tokens", max_tokens_,
+               "Generate at most N tokens for any request, and N where it names no number; -1: no bound",
+               {.range = {-1, INT32_MAX}});
   flags.flag(
       "--context-shift", context_shift_,
       "Let an answer whose context is full go on without its oldest tokens, as long as the model was trained for");
   flags.flag("--verbose-answers", verbose_,
              "Tell the rendered prompt and the settings in answers of chats, as `__verbose`");
-  flags
-      .option("--chat-template", template_,
-              "Chat template in place of the model's: Jinja, or the name of a usual one (chatml, llama3, ...)")
-      .shown_as("TEMPLATE");
-  flags.option("--chat-template-file", template_file_, "The same from a file").file();
-  flags.option("--chat-template-kwargs", template_variables_, "Variables of the chat template, as a JSON object")
-      .shown_as("JSON");
-  flags
-      .option("--reasoning", reasoning_,
-              "on: models think before they answer; off: they do not; auto: as the template has it")
-      .one_of({"auto", "on", "off"})
-      .with_default();
-  flags.option("--reasoning-budget", reasoning_budget_, "Let a model think for at most N tokens; -1: no bound")
-      .in_range(-1, INT32_MAX);
-  flags
-      .option("--reasoning-format", reasoning_format_,
-              "auto and deepseek: reasoning is a separate field; none: it stays in the answer as written by the model")
-      .one_of({"auto", "deepseek", "deepseek-legacy", "none"})
-      .with_default();
-  flags
-      .option("--pooling", pooling_,
-              "Make vectors from the mean of all hidden states, from the last or the first one (cls), or one for each "
-              "token (none); default: the model's own")
-      .one_of({"mean", "last", "cls", "none"});
+  flags.option("--chat-template", template_,
+               "Chat template in place of the model's: Jinja, or the name of a usual one (chatml, llama3, ...)",
+               {.shown_as = "TEMPLATE"});
+  flags.option("--chat-template-file", template_file_, "The same from a file", {.takes = kFile});
+  flags.option("--chat-template-kwargs", template_variables_, "Variables of the chat template, as a JSON object",
+               {.shown_as = "JSON"});
+  flags.option("--reasoning", reasoning_,
+               "on: models think before they answer; off: they do not; auto: as the template has it",
+               {.one_of = {"auto", "on", "off"}, .has_default = true});
+  flags.option("--reasoning-budget", reasoning_budget_, "Let a model think for at most N tokens; -1: no bound",
+               {.range = {-1, INT32_MAX}});
+  flags.option("--reasoning-format", reasoning_format_,
+               "auto and deepseek: reasoning is a separate field; none: it stays in the answer as written by the model",
+               {.one_of = {"auto", "deepseek", "deepseek-legacy", "none"}, .has_default = true});
+  flags.option("--pooling", pooling_,
+               "Make vectors from the mean of all hidden states, from the last or the first one (cls), or one for each "
+               "token (none); default: the model's own",
+               {.one_of = {"mean", "last", "cls", "none"}});
   sampling_.add_to(flags);
 }
 

@@ -9,10 +9,10 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "cli/command.h"
-#include "cli/json_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/store_flags.h"
+#include "cli/user_json.h"
 #include "text/chat_template.h"
 #include "text/template_output.h"
 
@@ -90,9 +90,9 @@ std::string use_text(const char* use, const ChatTemplateSource& source, std::str
 Result<std::string> traits_text(const std::string& use, const std::string& source) {
   RZ_TRY(const auto chat_template, text::ChatTemplate::parse(source));
   std::string text = fmt::format("\nWhat the template {} can take:\n", use);
-  for (const auto& [name, value] : told(chat_template.traits())) text += fmt::format("  {:<22}{}\n", name, value);
+  for (const auto& [name, value] : listed(chat_template.traits())) text += fmt::format("  {:<22}{}\n", name, value);
   text += "How the model writes its answers:\n";
-  for (const auto& [name, value] : text::told(chat_template.output_format())) {
+  for (const auto& [name, value] : text::listed(chat_template.output_format())) {
     text += fmt::format("  {:<22}{}\n", name, value);
   }
   return text;
@@ -131,19 +131,16 @@ Result<int> render(const TemplateArgs& args) {
 void add_template(CommandLine& line) {
   auto args = std::make_shared<TemplateArgs>();
   Flags flags = line.command("template", "Render a chat template, and print the prompt");
-  flags
-      .option("model,-m,--model", args->model,
-              "Model that has the template: a model, or a folder with tokenizer.json and the template")
-      .file();
-  flags.option("--template", args->template_file, "Jinja file, in place of a model's template").file();
-  flags
-      .option("-i,--input", args->input,
-              "File with a JSON object: messages and, optionally, tools, add_generation_prompt, bos_token, "
-              "eos_token and any other variable of the template; '-': standard input")
-      .file()
-      .with_default();
-  flags.option("--now", args->now, "The current time for the template, e.g. 2026-07-26T12:00:00 (UTC)")
-      .shown_as("TIME");
+  flags.option("model,-m,--model", args->model,
+               "Model that has the template: a model, or a folder with tokenizer.json and the template",
+               {.takes = kFile});
+  flags.option("--template", args->template_file, "Jinja file, in place of a model's template", {.takes = kFile});
+  flags.option("-i,--input", args->input,
+               "File with a JSON object: messages and, optionally, tools, add_generation_prompt, bos_token, "
+               "eos_token and any other variable of the template; '-': standard input",
+               {.has_default = true, .takes = kFile});
+  flags.option("--now", args->now, "The current time for the template, e.g. 2026-07-26T12:00:00 (UTC)",
+               {.shown_as = "TIME"});
   flags.flag(
       "--explain", args->explain,
       "Print which of the model's templates is used for what, where it comes from and what it can take, in place "

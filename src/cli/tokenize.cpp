@@ -79,9 +79,10 @@ Result<int> detokenize(const DetokenizeArgs& args) {
 void add_tokenize(CommandLine& line) {
   auto args = std::make_shared<TokenizeArgs>();
   Flags flags = line.command("tokenize", "Turn text into token ids");
-  flags.option("model,-m,--model", args->model, kModelHelp).required().file();
+  flags.option("model,-m,--model", args->model, kModelHelp, {.is_required = true, .takes = kFile});
   const Option text = flags.option("text", args->text, "Text to turn into tokens");
-  const Option file = flags.option("-f,--file", args->file, "Read the text from a file; '-': standard input").file();
+  const Option file =
+      flags.option("-f,--file", args->file, "Read the text from a file; '-': standard input", {.takes = kFile});
   flags.flag("--ids", args->ids_only, "Print only the ids, on one line");
   flags.flag("--special", args->special, "Recognise special tokens written in the text");
   flags.flag("--no-bos", args->no_bos, "Do not add the tokens that the vocabulary puts around a text");
@@ -97,8 +98,9 @@ void add_tokenize(CommandLine& line) {
 void add_detokenize(CommandLine& line) {
   auto args = std::make_shared<DetokenizeArgs>();
   Flags flags = line.command("detokenize", "Turn token ids into text");
-  flags.option("model,-m,--model", args->model, kModelHelp).required().file();
-  flags.option("ids", args->ids, "Token ids, as `realizar tokenize MODEL TEXT --ids` prints them").required();
+  flags.option("model,-m,--model", args->model, kModelHelp, {.is_required = true, .takes = kFile});
+  flags.option("ids", args->ids, "Token ids, as `realizar tokenize MODEL TEXT --ids` prints them",
+               {.is_required = true});
   flags.flag("--special", args->special, "Spell special tokens out");
   args->store.add_to(flags, StoreFlags::Network::kNone);
   flags.examples({"realizar detokenize model.gguf 15 42 7", "realizar detokenize model.gguf --special 15 42 7"});

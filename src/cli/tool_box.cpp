@@ -7,14 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "base/utf8.h"
 #include "cli/generation.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
-#include "cli/spinner.h"
-#include "cli/terminal.h"
 
 namespace realizar::cli {
 namespace {
@@ -32,7 +31,7 @@ void show(const Person& person, const std::string& text, Style style = Style::kP
 }
 
 void show_event(const Person& person, const mcp::Json& event) {
-  if (person.json) print_model_text(dump(event) + '\n');
+  if (person.json) print_model_text(json_text(event) + '\n');
 }
 
 mcp::Json result_event(const ToolCall& call, const mcp::ToolResult& result) {
@@ -59,6 +58,27 @@ auto while_waiting(const std::string& what, F f) {
   const InterruptScope interrupt(is_interrupted);
   const Spinner spinner(what, obeys_escapes(STDERR_FILENO));
   return f(&is_interrupted);
+}
+
+constexpr int kMaxRounds = 16;
+
+AnswerOptions with_tools(const AnswerOptions& options, const ToolBox& tools, bool is_first) {
+  AnswerOptions own = options;
+  if (tools.tools().is_null()) return own;
+  own.tools_json = json_text(tools.tools());
+  if (is_first && !tools.required().is_null()) own.required_tools_json = json_text(tools.required());
+  return own;
+}
+
+// False if the answer ends with these calls.
+bool run_calls(const std::vector<ToolCall>& calls, Conversation& conversation, ToolBox& tools, const Person& person) {
+  bool goes_on = true;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    auto result = goes_on ? tools.run(calls[i], person) : Error{ErrorCode::kCancelled, "", ""};
+    goes_on = result.ok();
+    conversation.add_tool_result(i, result.ok() ? result->text : "The call was cancelled.");
+  }
+  return goes_on;
 }
 
 }  // namespace
@@ -175,7 +195,7 @@ Result<mcp::ToolResult> ToolBox::run(const ToolCall& call, const Person& person)
   const auto arguments = mcp::parse_json(call.arguments_json.empty() ? "{}" : call.arguments_json);
   if (!arguments.ok() || !arguments->is_object()) return mcp::failed_call("its arguments are not a JSON object");
   show(person, fmt::format("{} of {} is called with:", entry->tool.name, entry->server->name()), Style::kBold);
-  show(person, printable(arguments->dump(2, ' ', false, mcp::Json::error_handler_t::replace), Lines::kMany));
+  show(person, printable(json_text(*arguments, 2), Lines::kMany));
   RZ_TRY(const bool is_allowed, may_run(*entry, person));
   if (!is_allowed) return mcp::failed_call("the person did not allow it");
   auto result = while_waiting("waiting for " + call.name, [&](const std::atomic<bool>* cancelled) {
@@ -186,6 +206,30 @@ Result<mcp::ToolResult> ToolBox::run(const ToolCall& call, const Person& person)
   show(person, beginning(result->text), result->is_error ? Style::kRed : Style::kDim);
   show_event(person, result_event(call, *result));
   return result;
+}
+
+Result<Answer> answer_question(Writer& writer, Conversation& conversation, const MakePrompt& make_prompt,
+                               const AnswerOptions& options, ToolBox* tools, const Person& person) {
+  for (int round = 1;; ++round) {
+    RZ_TRY(const Prompt prompt, make_prompt());
+    const AnswerOptions own = tools == nullptr ? options : with_tools(options, *tools, round == 1);
+    RZ_TRY(Answer answer, stream_answer(writer, prompt, own));
+    TextGeneration& generation = answer.generation;
+    const bool is_cut = answer.interrupted || answer.output_failed ||
+                        generation.finish_reason == FinishReason::kLength ||
+                        generation.finish_reason == FinishReason::kContext;
+    // The rest of an incomplete call is unknown.
+    if (is_cut) generation.calls.clear();
+    conversation.answer(generation);
+    if (generation.calls.empty()) return answer;
+    if (round == kMaxRounds) {
+      warn("the model was still calling tools after 16 rounds; its answer ends here");
+      for (size_t i = 0; i < generation.calls.size(); ++i) conversation.add_tool_result(i, "The call was not made.");
+      return answer;
+    }
+    answer.interrupted = !run_calls(generation.calls, conversation, *tools, person);
+    if (answer.interrupted) return answer;
+  }
 }
 
 }  // namespace realizar::cli

@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "cli/conversation.h"
+#include "cli/generation.h"
 #include "cli/line_editor.h"
 #include "cli/mcp_flags.h"
+#include "cli/writer.h"
 #include "realizar/engine.h"
 
 namespace realizar::cli {
@@ -65,5 +68,15 @@ class ToolBox {
   std::set<std::string> allowed_;  // call names
   mcp::Json tools_json_, required_json_;
 };
+
+// Returns the prompt for the current conversation.
+using MakePrompt = std::function<Result<Prompt>()>;
+
+// Answers a conversation's last question, with the model's tool calls on the way, and adds every turn to the
+// conversation. `tools`: null if there are none. A model that keeps calling tools gets 16
+// rounds. Ctrl-C ends the answer, or the current call. Errors: those of the prompt and of the model; the conversation
+// may then end with a part of the answer's turns.
+Result<Answer> answer_question(Writer& writer, Conversation& conversation, const MakePrompt& make_prompt,
+                               const AnswerOptions& options, ToolBox* tools, const Person& person);
 
 }  // namespace realizar::cli

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
 
@@ -174,7 +175,7 @@ Status write_trace_file(const std::string& path, const LanguageModel& model, con
   const nlohmann::ordered_json json{
       {"traceEvents", events_json(model)}, {"displayTimeUnit", "ms"}, {"metadata", metadata(model.info(), traced)}};
   RZ_TRY(NewFile out, NewFile::create(path));
-  RZ_CHECK_OK(out.write(json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n'));
+  RZ_CHECK_OK(out.write(json_text(json) + '\n'));
   return out.commit();
 }
 
@@ -187,10 +188,9 @@ void TraceFlags::add_to(Flags flags) {
       "--token-times", token_times,
       "Print the time to the first token, and of each further one its position, time and rate and what the device "
       "and the host took, on standard error; costs nothing");
-  flags
-      .option("--trace-file", file,
-              "Write the operations, in a chat those of the last answer, in Chrome's trace format (opens in Perfetto)")
-      .written();
+  flags.option("--trace-file", file,
+               "Write the operations, in a chat those of the last answer, in Chrome's trace format (opens in Perfetto)",
+               {.takes = kNewFile});
 }
 
 Status report_trace(const TraceFlags& flags, LanguageModel& model, const TracedAnswer& traced) {

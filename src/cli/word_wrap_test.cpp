@@ -1,11 +1,11 @@
-#include "cli/word_wrap.h"
+#include "cli/answer_view.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "cli/terminal.h"
+#include "cli/output.h"
 #include "text/utf8.h"
 
 namespace realizar::cli {

@@ -10,6 +10,7 @@
 #include "cli/generation.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cli/service.h"
 #include "realizar/engine.h"
 
 namespace realizar::cli {
@@ -43,9 +44,11 @@ class Writer : public Interruptible {
   virtual LanguageModel* local() { return nullptr; }
 };
 
-Error knows_no_tools(const ModelInfo& info);
-
 // Takes a loaded model.
 std::unique_ptr<Writer> local_writer(LanguageModel model);
+
+// A Writer whose model runs in a server. `given`: a file or folder, or a name. The server loads the model if necessary.
+// Errors: ResourceExhausted if the server has no memory for it; NotFound; those of loading.
+Result<std::unique_ptr<Writer>> service_writer(std::unique_ptr<Service> service, const std::string& given);
 
 }  // namespace realizar::cli

@@ -3,21 +3,8 @@
 namespace realizar {
 
 const char* to_string(FinishReason reason) {
-  switch (reason) {
-    case FinishReason::kStop:
-      return "stop";
-    case FinishReason::kLength:
-      return "length";
-    case FinishReason::kContext:
-      return "context";
-    case FinishReason::kCancelled:
-      return "cancelled";
-    case FinishReason::kDeadline:
-      return "deadline";
-    case FinishReason::kError:
-      return "error";
-  }
-  return "stop";
+  constexpr const char* kNames[] = {"stop", "length", "context", "cancelled", "deadline", "error"};
+  return kNames[static_cast<size_t>(reason)];
 }
 
 }  // namespace realizar

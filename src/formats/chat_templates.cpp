@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/byte_order_mark.h"
 #include "base/files.h"
 #include "base/try.h"
-#include "formats/json_object.h"
+#include "base/utf8.h"
+#include "formats/hf_config.h"
 
 namespace realizar {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/try.h"
-#include "formats/json_object.h"
+#include "formats/hf_config.h"
 
 namespace realizar {
 namespace {

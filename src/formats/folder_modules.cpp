@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "base/ascii_case.h"
-#include "base/byte_order_mark.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "base/utf8.h"
 #include "formats/foreign_files.h"
-#include "formats/json_object.h"
+#include "formats/hf_config.h"
 
 namespace realizar {
 namespace {

@@ -1,4 +1,4 @@
-#include "formats/folder_parts.h"
+#include "formats/hf_folder.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -9,8 +9,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "formats/metadata.h"
+#include "realizar/result.h"
 
 namespace realizar {
 
@@ -38,5 +40,18 @@ bool is_companion_name(std::string_view path);
 
 // "a projector, ... , and no model. ...": what the file is, and how it is used.
 std::string_view kind_advice(GgufKind kind);
+
+// Whether the file is a model: a .gguf file, or the first part of a split one. Projectors, importance matrices and
+// adapters are stored next to their models; unreadable files are judged by their names, and a name that begins with
+// "mmproj" always means a projector.
+bool is_gguf_model(const std::filesystem::path& path);
+
+// The only model in the folder: a .gguf file, or the first part of a split one. Errors: NotFound (no .gguf file, nor
+// any other kind of model), Unsupported (files that are not models by themselves), InvalidArgument (several, with their
+// names).
+Result<std::filesystem::path> find_gguf(const std::filesystem::path& folder);
+
+// The files of a model: for the first part of a split one all parts in the same folder.
+std::vector<std::filesystem::path> parts_of_gguf(const std::filesystem::path& path);
 
 }  // namespace realizar

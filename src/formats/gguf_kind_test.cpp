@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "formats/gguf_folder.h"
 #include "formats/gguf_writer.h"
 #include "formats/model_file.h"
 

@@ -9,6 +9,7 @@
 #include "base/mapped_file.h"
 #include "formats/hf_config.h"
 #include "formats/model_file.h"
+#include "formats/safetensors_reader.h"
 #include "realizar/result.h"
 
 namespace realizar {
@@ -31,5 +32,16 @@ Result<std::optional<std::string>> read_optional(const std::filesystem::path& pa
 Result<std::optional<std::string>> read_optional_json(const std::filesystem::path& path);
 
 Result<SideFiles> read_side_files(const std::filesystem::path& folder);
+
+// Finds the SafeTensors files with the weights of a Hugging Face folder: by its index, or by their names.
+struct FolderParts {
+  std::vector<std::string> files;  // relative to the folder
+  ShardMap index = {};             // the file of each tensor; empty without an index
+  std::vector<std::string> notes = {};
+};
+
+// Does not open weights. Every returned file exists. Errors: NotFound (a part, by its name; or no weights at all),
+// FormatError (an unreadable index), Unsupported (only PyTorch weights).
+Result<FolderParts> find_folder_parts(const std::filesystem::path& folder);
 
 }  // namespace realizar

@@ -11,8 +11,8 @@
 #include "base/ascii_case.h"
 #include "base/try.h"
 #include "formats/folder_tensors.h"
+#include "formats/hf_config.h"
 #include "formats/hqq_tensors.h"
-#include "formats/json_object.h"
 #include "formats/packed_layouts.h"
 #include "quant/blocks.h"
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "base/byte_order_mark.h"
 #include "base/try.h"
+#include "base/utf8.h"
+#include "formats/hf_config.h"
 #include "formats/hf_folder.h"
-#include "formats/json_object.h"
 
 namespace realizar {
 namespace {

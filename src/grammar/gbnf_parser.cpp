@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 #include "base/try.h"
 #include "grammar/code_points.h"
 #include "grammar/rule_book.h"

@@ -1,4 +1,3 @@
-#include "hub/digest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // Models that other programs have already downloaded, used in place and never written to: Hugging Face's cache
 // (models--OWNER--REPO with refs, snapshots and blobs), Ollama's (manifests and blobs), LM Studio's (OWNER/REPO/FILE,
-// with Hugging Face's names) and llama.cpp's (llama_cache.h).
+// with Hugging Face's names) and llama.cpp's (OWNER_REPO_FILE.gguf, or FILE.gguf from another
+// address).
 #pragma once
 
 #include <filesystem>

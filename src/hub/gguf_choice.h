@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hub/digest.h"
+#include "hub/hash.h"
 #include "hub/manifest.h"
 #include "realizar/result.h"
 

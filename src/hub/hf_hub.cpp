@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/ascii_case.h"
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "hub/json.h"

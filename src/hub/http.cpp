@@ -13,7 +13,6 @@
 #include "base/caught.h"
 #include "base/symbol.h"
 #include "base/try.h"
-#include "hub/least_rate.h"
 
 namespace realizar::hub {
 namespace {
@@ -116,8 +115,52 @@ class Transfer {
   // Bytes of the reply, its header, and the request's body.
   uint64_t n_moved() const { return n_bytes_ + n_header_bytes_ + static_cast<uint64_t>(n_sent_); }
   // Called at the end of the header, and of the whole reply.
-  Status take_head();
-  Result<HttpReply> result(CURLcode code);
+  Status take_head() {
+    if (std::exchange(has_head_, true)) return {};
+    return call_.on_head && !is_redirected() ? call_.on_head(reply_.head) : Status();
+  }
+
+  Result<HttpReply> result(CURLcode code) {
+    if (!status_.ok()) return status_.error();
+    const Url& url = reply_.head.url;
+    // libcurl's error for a header line beyond its limit (100 KB).
+    constexpr int kTooLarge = 100;  // CURLE_TOO_LARGE, since 8.6
+    const bool is_line_too_long = code == CURLE_OUT_OF_MEMORY || static_cast<int>(code) == kTooLarge;
+    if (is_line_too_long && !has_head_) {
+      return format_error(url.shown() + ": the header has a line that is too long", "header");
+    }
+    switch (code) {
+      case CURLE_OK:
+        RZ_CHECK_OK(take_head());
+        return std::move(reply_);
+      case CURLE_PEER_FAILED_VERIFICATION:
+      case CURLE_SSL_CACERT_BADFILE:
+        return invalid_argument(
+            fmt::format("{}: the server's certificate is not trusted ({})", url.shown(), curl_.easy_strerror(code)),
+            "certificate");
+      case CURLE_UNSUPPORTED_PROTOCOL:
+      case CURLE_URL_MALFORMAT:
+        return invalid_argument(fmt::format("{}: {}", url.shown(), curl_.easy_strerror(code)), "url");
+      case CURLE_WEIRD_SERVER_REPLY:
+      case CURLE_HTTP2:
+      case CURLE_HTTP2_STREAM:
+        return broken_connection(url, "the server does not speak HTTP");
+      case CURLE_PARTIAL_FILE:
+      case CURLE_GOT_NOTHING:
+      case CURLE_RECV_ERROR:
+      case CURLE_SEND_ERROR:
+        return broken_connection(url, "the server closed the connection too early");
+      case CURLE_OPERATION_TIMEDOUT:
+        return no_connection(url, fmt::format("no connection within {} ms", settings_.connect_timeout.count()));
+      case CURLE_COULDNT_RESOLVE_HOST:
+      case CURLE_COULDNT_RESOLVE_PROXY:
+      case CURLE_COULDNT_CONNECT:
+        return no_connection(url, curl_.easy_strerror(code));
+      default:
+        return broken_connection(url, curl_.easy_strerror(code));
+    }
+  }
+
   bool is_redirected() const { return is_followed(call_, reply_.head.status); }
 
   static size_t on_header(char* data, size_t size, size_t n, void* self) {
@@ -134,8 +177,47 @@ class Transfer {
   }
 
  private:
-  size_t add_header(std::string_view line);
-  size_t add_body(std::string_view bytes);
+  size_t add_header(std::string_view line) {
+    last_news_ = HttpClock::now();
+    n_header_bytes_ += line.size();
+    if (n_header_bytes_ > kMaxHeaderBytes) {
+      status_ = format_error(reply_.head.url.shown() + ": the header has more than 256 KB", "header");
+      return 0;
+    }
+    const size_t n = line.size();
+    while (!line.empty() && (line.back() == '\n' || line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    // A status line begins a header; "100 Continue" is followed by another one.
+    if (line.starts_with("HTTP/")) {
+      reply_.head.headers.clear();
+      const std::string_view after = line.substr(std::min(line.find(' '), line.size()));
+      reply_.head.status = std::atoi(std::string(after).c_str());
+      return n;
+    }
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return n;
+    const size_t value = line.find_first_not_of(" \t", colon + 1);
+    reply_.head.headers.add(std::string(line.substr(0, colon)),
+                            value == std::string_view::npos ? "" : std::string(line.substr(value)));
+    return n;
+  }
+
+  size_t add_body(std::string_view bytes) {
+    last_news_ = HttpClock::now();
+    if (is_redirected()) return bytes.size();
+    n_bytes_ += bytes.size();
+    const auto take = [&]() -> Status {
+      RZ_CHECK_OK(take_head());
+      if (n_bytes_ > call_.max_bytes) {
+        return format_error(fmt::format("{}: expected at most {} bytes", reply_.head.url.shown(), call_.max_bytes),
+                            "body");
+      }
+      if (call_.on_bytes) return call_.on_bytes(bytes);
+      reply_.body += bytes;
+      return {};
+    };
+    status_ = caught(take);
+    return status_.ok() ? bytes.size() : 0;
+  }
 
   const CurlLibrary& curl_;
   const HttpSettings& settings_;
@@ -148,94 +230,6 @@ class Transfer {
   bool has_head_ = false;
   HttpClock::time_point last_news_ = HttpClock::now();
 };
-
-size_t Transfer::add_header(std::string_view line) {
-  last_news_ = HttpClock::now();
-  n_header_bytes_ += line.size();
-  if (n_header_bytes_ > kMaxHeaderBytes) {
-    status_ = format_error(reply_.head.url.shown() + ": the header has more than 256 KB", "header");
-    return 0;
-  }
-  const size_t n = line.size();
-  while (!line.empty() && (line.back() == '\n' || line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
-  // A status line begins a header; "100 Continue" is followed by another one.
-  if (line.starts_with("HTTP/")) {
-    reply_.head.headers.clear();
-    const std::string_view after = line.substr(std::min(line.find(' '), line.size()));
-    reply_.head.status = std::atoi(std::string(after).c_str());
-    return n;
-  }
-  const size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return n;
-  const size_t value = line.find_first_not_of(" \t", colon + 1);
-  reply_.head.headers.add(std::string(line.substr(0, colon)),
-                          value == std::string_view::npos ? "" : std::string(line.substr(value)));
-  return n;
-}
-
-Status Transfer::take_head() {
-  if (std::exchange(has_head_, true)) return {};
-  return call_.on_head && !is_redirected() ? call_.on_head(reply_.head) : Status();
-}
-
-size_t Transfer::add_body(std::string_view bytes) {
-  last_news_ = HttpClock::now();
-  if (is_redirected()) return bytes.size();
-  n_bytes_ += bytes.size();
-  const auto take = [&]() -> Status {
-    RZ_CHECK_OK(take_head());
-    if (n_bytes_ > call_.max_bytes) {
-      return format_error(fmt::format("{}: expected at most {} bytes", reply_.head.url.shown(), call_.max_bytes),
-                          "body");
-    }
-    if (call_.on_bytes) return call_.on_bytes(bytes);
-    reply_.body += bytes;
-    return {};
-  };
-  status_ = caught(take);
-  return status_.ok() ? bytes.size() : 0;
-}
-
-Result<HttpReply> Transfer::result(CURLcode code) {
-  if (!status_.ok()) return status_.error();
-  const Url& url = reply_.head.url;
-  // libcurl's error for a header line beyond its limit (100 KB).
-  constexpr int kTooLarge = 100;  // CURLE_TOO_LARGE, since 8.6
-  const bool is_line_too_long = code == CURLE_OUT_OF_MEMORY || static_cast<int>(code) == kTooLarge;
-  if (is_line_too_long && !has_head_) {
-    return format_error(url.shown() + ": the header has a line that is too long", "header");
-  }
-  switch (code) {
-    case CURLE_OK:
-      RZ_CHECK_OK(take_head());
-      return std::move(reply_);
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
-      return invalid_argument(
-          fmt::format("{}: the server's certificate is not trusted ({})", url.shown(), curl_.easy_strerror(code)),
-          "certificate");
-    case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_URL_MALFORMAT:
-      return invalid_argument(fmt::format("{}: {}", url.shown(), curl_.easy_strerror(code)), "url");
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM:
-      return broken_connection(url, "the server does not speak HTTP");
-    case CURLE_PARTIAL_FILE:
-    case CURLE_GOT_NOTHING:
-    case CURLE_RECV_ERROR:
-    case CURLE_SEND_ERROR:
-      return broken_connection(url, "the server closed the connection too early");
-    case CURLE_OPERATION_TIMEDOUT:
-      return no_connection(url, fmt::format("no connection within {} ms", settings_.connect_timeout.count()));
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_CONNECT:
-      return no_connection(url, curl_.easy_strerror(code));
-    default:
-      return broken_connection(url, curl_.easy_strerror(code));
-  }
-}
 
 }  // namespace
 
@@ -262,92 +256,87 @@ struct HttpClient::Impl {
     if (multi != nullptr) curl.multi_cleanup(multi);
   }
 
-  Result<HttpReply> send_once(const HttpCall& call, const Url& url, HttpClock::time_point deadline);
-  Result<CURLcode> wait_for_end(const HttpCall& call, const Transfer& transfer, HttpClock::time_point deadline);
-  void set_up(const HttpCall& call, const std::string& url, curl_slist* headers, Transfer& transfer);
+  Result<HttpReply> send_once(const HttpCall& call, const Url& url, HttpClock::time_point deadline) {
+    Transfer transfer(curl, settings, call, url);
+    curl_slist* headers = nullptr;
+    const auto add = [&](const std::string& header) { headers = curl.slist_append(headers, header.c_str()); };
+    for (const std::string& header : call.headers) add(header);
+    if (url.origin() == call.url.origin()) {
+      for (const std::string& header : call.credentials) add(header);
+    }
+    add("User-Agent: realizar");
+    const std::string text = url.text();
+    set_up(call, text, headers, transfer);
+    curl.multi_add_handle(multi, easy);
+    const auto code = wait_for_end(call, transfer, deadline);
+    curl.multi_remove_handle(multi, easy);
+    curl.slist_free_all(headers);
+    if (!code.ok()) return code.error();
+    return transfer.result(*code);
+  }
+
+  Result<CURLcode> wait_for_end(const HttpCall& call, const Transfer& transfer, HttpClock::time_point deadline) {
+    const Url& url = call.url;
+    LeastRate rate(settings.least_bytes, settings.rate_window, HttpClock::now());
+    while (true) {
+      int n_running = 0;
+      curl.multi_perform(multi, &n_running);
+      int n_left = 0;
+      while (const CURLMsg* message = curl.multi_info_read(multi, &n_left)) {
+        if (message->msg == CURLMSG_DONE) return message->data.result;
+      }
+      const auto now = HttpClock::now();
+      if (call.cancelled != nullptr && call.cancelled->load()) {
+        return Error{ErrorCode::kCancelled, url.shown() + ": cancelled", ""};
+      }
+      if (now >= deadline) {
+        return broken_connection(url, fmt::format("no answer within {} ms", call.total_timeout.count()));
+      }
+      if (now - transfer.last_news() >= settings.stall_timeout) {
+        return broken_connection(url, fmt::format("no byte came for {} ms", settings.stall_timeout.count()));
+      }
+      if (rate.is_missed(transfer.n_moved(), now)) {
+        return Error{ErrorCode::kResourceExhausted,
+                     fmt::format("{}: less than {} bytes came in {} ms", url.shown(), settings.least_bytes,
+                                 settings.rate_window.count()),
+                     kSlowConnection};
+      }
+      curl.multi_poll(multi, nullptr, 0, kPollMs, nullptr);
+    }
+  }
+
+  void set_up(const HttpCall& call, const std::string& url, curl_slist* headers, Transfer& transfer) {
+    const auto set = [this](CURLoption option, auto value) { curl.easy_setopt(easy, option, value); };
+    constexpr long kBufferBytes = 256 << 10;
+    curl.easy_reset(easy);
+    set(CURLOPT_URL, url.c_str());
+    set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_FOLLOWLOCATION, 0L);
+    set(CURLOPT_NOSIGNAL, 1L);
+    if (!settings.takes_proxies) set(CURLOPT_PROXY, "");
+    set(CURLOPT_HTTPHEADER, headers);
+    set(CURLOPT_BUFFERSIZE, kBufferBytes);
+    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(settings.connect_timeout.count()));
+    set(CURLOPT_TCP_KEEPALIVE, 1L);
+    const std::string ca_file = settings.ca_file.empty() ? system_ca_file() : settings.ca_file;
+    if (!ca_file.empty()) set(CURLOPT_CAINFO, ca_file.c_str());
+    if (!settings.ca_file.empty()) set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+    set(CURLOPT_HEADERFUNCTION, &Transfer::on_header);
+    set(CURLOPT_HEADERDATA, &transfer);
+    set(CURLOPT_WRITEFUNCTION, &Transfer::on_body);
+    set(CURLOPT_WRITEDATA, &transfer);
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_XFERINFOFUNCTION, &Transfer::on_progress);
+    set(CURLOPT_XFERINFODATA, &transfer);
+    if (call.method == "HEAD") {
+      set(CURLOPT_NOBODY, 1L);
+    } else if (call.method != "GET") {
+      set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
+      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body.size()));
+      set(CURLOPT_POSTFIELDS, call.body.data());
+    }
+  }
 };
-
-void HttpClient::Impl::set_up(const HttpCall& call, const std::string& url, curl_slist* headers, Transfer& transfer) {
-  const auto set = [this](CURLoption option, auto value) { curl.easy_setopt(easy, option, value); };
-  constexpr long kBufferBytes = 256 << 10;
-  curl.easy_reset(easy);
-  set(CURLOPT_URL, url.c_str());
-  set(CURLOPT_PROTOCOLS_STR, "http,https");
-  set(CURLOPT_FOLLOWLOCATION, 0L);
-  set(CURLOPT_NOSIGNAL, 1L);
-  if (!settings.takes_proxies) set(CURLOPT_PROXY, "");
-  set(CURLOPT_HTTPHEADER, headers);
-  set(CURLOPT_BUFFERSIZE, kBufferBytes);
-  set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(settings.connect_timeout.count()));
-  set(CURLOPT_TCP_KEEPALIVE, 1L);
-  const std::string ca_file = settings.ca_file.empty() ? system_ca_file() : settings.ca_file;
-  if (!ca_file.empty()) set(CURLOPT_CAINFO, ca_file.c_str());
-  if (!settings.ca_file.empty()) set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
-  set(CURLOPT_HEADERFUNCTION, &Transfer::on_header);
-  set(CURLOPT_HEADERDATA, &transfer);
-  set(CURLOPT_WRITEFUNCTION, &Transfer::on_body);
-  set(CURLOPT_WRITEDATA, &transfer);
-  set(CURLOPT_NOPROGRESS, 0L);
-  set(CURLOPT_XFERINFOFUNCTION, &Transfer::on_progress);
-  set(CURLOPT_XFERINFODATA, &transfer);
-  if (call.method == "HEAD") {
-    set(CURLOPT_NOBODY, 1L);
-  } else if (call.method != "GET") {
-    set(CURLOPT_CUSTOMREQUEST, call.method.c_str());
-    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(call.body.size()));
-    set(CURLOPT_POSTFIELDS, call.body.data());
-  }
-}
-
-Result<HttpReply> HttpClient::Impl::send_once(const HttpCall& call, const Url& url, HttpClock::time_point deadline) {
-  Transfer transfer(curl, settings, call, url);
-  curl_slist* headers = nullptr;
-  const auto add = [&](const std::string& header) { headers = curl.slist_append(headers, header.c_str()); };
-  for (const std::string& header : call.headers) add(header);
-  if (url.origin() == call.url.origin()) {
-    for (const std::string& header : call.credentials) add(header);
-  }
-  add("User-Agent: realizar");
-  const std::string text = url.text();
-  set_up(call, text, headers, transfer);
-  curl.multi_add_handle(multi, easy);
-  const auto code = wait_for_end(call, transfer, deadline);
-  curl.multi_remove_handle(multi, easy);
-  curl.slist_free_all(headers);
-  if (!code.ok()) return code.error();
-  return transfer.result(*code);
-}
-
-Result<CURLcode> HttpClient::Impl::wait_for_end(const HttpCall& call, const Transfer& transfer,
-                                                HttpClock::time_point deadline) {
-  const Url& url = call.url;
-  LeastRate rate(settings.least_bytes, settings.rate_window, HttpClock::now());
-  while (true) {
-    int n_running = 0;
-    curl.multi_perform(multi, &n_running);
-    int n_left = 0;
-    while (const CURLMsg* message = curl.multi_info_read(multi, &n_left)) {
-      if (message->msg == CURLMSG_DONE) return message->data.result;
-    }
-    const auto now = HttpClock::now();
-    if (call.cancelled != nullptr && call.cancelled->load()) {
-      return Error{ErrorCode::kCancelled, url.shown() + ": cancelled", ""};
-    }
-    if (now >= deadline) {
-      return broken_connection(url, fmt::format("no answer within {} ms", call.total_timeout.count()));
-    }
-    if (now - transfer.last_news() >= settings.stall_timeout) {
-      return broken_connection(url, fmt::format("no byte came for {} ms", settings.stall_timeout.count()));
-    }
-    if (rate.is_missed(transfer.n_moved(), now)) {
-      return Error{ErrorCode::kResourceExhausted,
-                   fmt::format("{}: less than {} bytes came in {} ms", url.shown(), settings.least_bytes,
-                               settings.rate_window.count()),
-                   kSlowConnection};
-    }
-    curl.multi_poll(multi, nullptr, 0, kPollMs, nullptr);
-  }
-}
 
 Result<HttpClient> HttpClient::create(const HttpSettings& settings) {
   RZ_TRY(const CurlLibrary* curl, curl_library());

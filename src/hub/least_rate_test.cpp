@@ -1,4 +1,4 @@
-#include "hub/least_rate.h"
+#include "hub/http.h"
 
 #include <gtest/gtest.h>
 

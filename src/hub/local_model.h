@@ -19,23 +19,9 @@ enum class Place : uint8_t { kFile, kBundled, kStore, kHuggingFaceCache, kOllama
 
 // The name shown in lists.
 constexpr std::string_view place_name(Place place) {
-  switch (place) {
-    case Place::kFile:
-      return "file";
-    case Place::kBundled:
-      return "bundled";
-    case Place::kStore:
-      return "store";
-    case Place::kHuggingFaceCache:
-      return "Hugging Face";
-    case Place::kOllamaCache:
-      return "Ollama";
-    case Place::kLmStudio:
-      return "LM Studio";
-    case Place::kLlamaCache:
-      break;
-  }
-  return "llama.cpp";
+  constexpr std::string_view kNames[] = {"file",   "bundled",   "store",    "Hugging Face",
+                                         "Ollama", "LM Studio", "llama.cpp"};
+  return kNames[static_cast<size_t>(place)];
 }
 
 struct LocalModel {

@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "formats/part_name.h"
-#include "hub/digest.h"
+#include "hub/hash.h"
 #include "hub/json.h"
 
 namespace realizar::hub {

@@ -9,7 +9,7 @@
 #include "base/ascii_case.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "hub/digest.h"
+#include "hub/hash.h"
 #include "hub/url.h"
 
 namespace realizar::hub {

@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "hub/digest.h"
+#include "hub/hash.h"
 #include "hub/json.h"
 
 namespace realizar::hub {

@@ -16,7 +16,7 @@
 
 #include "base/amounts.h"
 #include "base/try.h"
-#include "hub/digest.h"
+#include "hub/hash.h"
 
 namespace realizar::hub {
 namespace {

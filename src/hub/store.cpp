@@ -13,7 +13,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "hub/digest.h"
+#include "hub/hash.h"
 #include "hub/partial_file.h"
 
 namespace realizar::hub {

@@ -3,11 +3,14 @@
 // need not exist, and are nullopt if the environment sets neither them nor a home.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
 
 #include "hub/library.h"
+#include "hub/pull.h"
+#include "realizar/result.h"
 
 namespace realizar::hub {
 
@@ -43,5 +46,19 @@ Library user_library(const std::filesystem::path& store = {});
 // The bundled model's file, found relative to the program or the library, in the build tree or the install tree; empty
 // if it does not exist.
 std::filesystem::path bundled_file();
+
+// Settings for downloads: from the user's choices, else from the environment.
+struct HubChoices {
+  bool offline = false;
+  // "": from the environment.
+  std::string mirror;             // a server to use instead of Hugging Face's or Ollama's
+  std::string token, token_file;  // for Hugging Face or the mirror: the token itself, or a file with it
+  std::string ca_file;
+  uint32_t n_connections = 8, timeout_s = 30;
+};
+
+// Errors: InvalidArgument for a token that is not one word, for an unreadable token file, and for a mirror that is not
+// a URL.
+Result<HubSettings> user_hub_settings(const HubChoices& choices);
 
 }  // namespace realizar::hub

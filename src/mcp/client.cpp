@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "mcp/http_transport.h"
@@ -31,9 +32,10 @@ Result<std::string> read_version(const Json& result) {
   const bool is_known =
       version.is_string() && std::ranges::find(kVersions, version.get_ref<const std::string&>()) != kVersions.end();
   if (is_known) return version.get<std::string>();
-  return unsupported(fmt::format("it speaks revision {} of the protocol; {}, {}, {} and {} are known here",
-                                 shown(dump(version)), kVersions[2], kVersions[1], kVersions[0], kStatelessVersion),
-                     "answer");
+  return unsupported(
+      fmt::format("it speaks revision {} of the protocol; {}, {}, {} and {} are known here", shown(json_text(version)),
+                  kVersions[2], kVersions[1], kVersions[0], kStatelessVersion),
+      "answer");
 }
 
 // Required by the protocol: visible ASCII, which fits in a header.
@@ -64,9 +66,9 @@ Client::Client(const ServerSource& source, ClientOptions options)
     : name_(source.name), options_(std::move(options)), transport_(make_transport(source, options_)) {}
 
 Error Client::named(const Error& error) const {
-  Error told = error;
-  told.message = fmt::format("the MCP server '{}': {}", name(), error.message);
-  return told;
+  Error own = error;
+  own.message = fmt::format("the MCP server '{}': {}", name(), error.message);
+  return own;
 }
 
 Result<Answer> Client::ask_in(const Session& session, const std::string& method, const Json& params,
@@ -83,8 +85,8 @@ Result<Answer> Client::ask_in(const Session& session, const std::string& method,
   const bool is_given_up =
       !answer.ok() && (answer.error().code == ErrorCode::kCancelled || answer.error().subject == kTimeout);
   if (is_given_up && method != "initialize") {
-    const Json told = {{"requestId", request.id}, {"reason", answer.error().message}};
-    const std::string notification = request_text(std::nullopt, "notifications/cancelled", told);
+    const Json cancelled = {{"requestId", request.id}, {"reason", answer.error().message}};
+    const std::string notification = request_text(std::nullopt, "notifications/cancelled", cancelled);
     static_cast<void>(transport_->tell(session, notification, {Clock::now() + kFarewellTime}).ok());
   }
   return answer;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_text.h"
 #include "base/try.h"
 
 namespace realizar::mcp {
@@ -101,10 +102,6 @@ Result<Json> parse_json(std::string_view text) {
   return Json::parse(text, nullptr, false);
 }
 
-std::string dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 Result<std::vector<Message>> read_messages(std::string_view text) {
   RZ_TRY(const Json json, parse_json(text));
   std::vector<Message> messages;
@@ -123,7 +120,7 @@ std::string request_text(std::optional<uint64_t> id, std::string_view method, co
   if (id) json["id"] = *id;
   json["method"] = method;
   if (!params.empty()) json["params"] = params;
-  return dump(json);
+  return json_text(json);
 }
 
 std::string reply_text(const Message& request) {
@@ -133,7 +130,7 @@ std::string reply_text(const Message& request) {
   } else {
     json["error"] = {{"code", kMethodNotFound}, {"message", "Method not found"}};
   }
-  return dump(json);
+  return json_text(json);
 }
 
 }  // namespace realizar::mcp

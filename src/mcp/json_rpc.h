@@ -17,8 +17,6 @@ using Json = nlohmann::ordered_json;
 // Errors: FormatError for text that is not JSON, is nested deeper than 64, or has more than 50,000 values or an object
 // with more than 2,000 members.
 Result<Json> parse_json(std::string_view text);
-// One line; bytes that are not UTF-8 become U+FFFD.
-std::string dump(const Json& json);
 
 struct RpcError {
   int64_t code = 0;

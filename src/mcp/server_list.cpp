@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "mcp/json_rpc.h"
@@ -80,7 +81,7 @@ Status check_type(const std::string& name, const Json& type, bool is_program) {
   }
   return unsupported(fmt::format("the MCP server '{}' requires the transport {}: only stdio, for a command, and "
                                  "streamable HTTP, for a url, are supported",
-                                 name, shown(dump(type))),
+                                 name, shown(json_text(type))),
                      "mcp");
 }
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <utility>
 
-#include "base/byte_order_mark.h"
+#include "base/utf8.h"
 
 namespace realizar::mcp {
 namespace {}  // namespace

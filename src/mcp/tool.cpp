@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 
 namespace realizar::mcp {
@@ -83,10 +84,10 @@ std::string complaint(const ToolList& list, const Json& json, ArgumentHeaders he
     return fmt::format("its description is longer than {} bytes", kMaxDescriptionBytes);
   }
   if (!schema.is_object() || schema.value("type", Json()) != "object") return "its inputSchema is not of type object";
-  if (headers == ArgumentHeaders::kRefused && dump(schema).find("\"x-mcp-header\"") != std::string::npos) {
+  if (headers == ArgumentHeaders::kRefused && json_text(schema).find("\"x-mcp-header\"") != std::string::npos) {
     return "it requires arguments as headers, which is not supported";
   }
-  if (dump(schema).size() > kMaxSchemaBytes)
+  if (json_text(schema).size() > kMaxSchemaBytes)
     return fmt::format("its inputSchema is longer than {} bytes", kMaxSchemaBytes);
   return list.tools.size() == kMaxTools ? fmt::format("the server has more than {} tools", kMaxTools) : "";
 }
@@ -95,7 +96,7 @@ void add_tool(ToolList& list, const std::string& server_name, const Json& json, 
   const Json name = json.is_object() ? json.value("name", Json()) : Json();
   const std::string why = json.is_object() ? complaint(list, json, headers) : "it is not an object";
   if (!why.empty()) {
-    list.notes.push_back(fmt::format("{}: a tool is ignored, {}: {}", server_name, shown(dump(name)), why));
+    list.notes.push_back(fmt::format("{}: a tool is ignored, {}: {}", server_name, shown(json_text(name)), why));
     return;
   }
   const Json description = json.value("description", Json());
@@ -176,11 +177,11 @@ size_t find_tool(const std::vector<const Tool*>& tools, std::string_view name) {
 }
 
 std::string no_such_tool(const std::vector<const Tool*>& tools, std::string_view name) {
-  constexpr size_t kMaxTold = 32;
-  std::string told;
-  for (size_t i = 0; i < std::min(tools.size(), kMaxTold); ++i) told += (i == 0 ? "" : ", ") + tools[i]->call_name;
-  if (tools.size() > kMaxTold) told += fmt::format(" and {} more", tools.size() - kMaxTold);
-  return fmt::format("there is no tool called {}; the tools are {}", name, told);
+  constexpr size_t kMaxListed = 32;
+  std::string names;
+  for (size_t i = 0; i < std::min(tools.size(), kMaxListed); ++i) names += (i == 0 ? "" : ", ") + tools[i]->call_name;
+  if (tools.size() > kMaxListed) names += fmt::format(" and {} more", tools.size() - kMaxListed);
+  return fmt::format("there is no tool called {}; the tools are {}", name, names);
 }
 
 Json tools_json(const std::vector<Tool>& tools) {
@@ -205,7 +206,7 @@ Result<ToolResult> read_tool_result(const Json& result) {
     if (!text.empty() && !more.empty()) text += '\n';
     text += more;
   }
-  if (text.empty() && result.contains("structuredContent")) text = dump(result["structuredContent"]);
+  if (text.empty() && result.contains("structuredContent")) text = json_text(result["structuredContent"]);
   return ToolResult{cut(std::move(text)), result.value("isError", Json()) == true};
 }
 

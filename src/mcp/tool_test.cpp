@@ -1,4 +1,5 @@
 #include "mcp/tool.h"
+#include "base/json_text.h"
 
 #include <gtest/gtest.h>
 
@@ -160,8 +161,8 @@ TEST(Tools, ThatAreManyAreNotAllTold) {
 
 TEST(Tools, AreToldAsFunctions) {
   const Json json = tools_json(list_of(Json::array({tool("read")})).tools);
-  EXPECT_EQ(dump(json), R"([{"type":"function","function":{"name":"files__read","description":"Does it.",)"
-                        R"("parameters":{"type":"object"}}}])");
+  EXPECT_EQ(json_text(json), R"([{"type":"function","function":{"name":"files__read","description":"Does it.",)"
+                             R"("parameters":{"type":"object"}}}])");
 }
 
 }  // namespace

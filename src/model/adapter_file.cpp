@@ -17,9 +17,8 @@
 #include "base/files.h"
 #include "base/mapped_file.h"
 #include "base/try.h"
-#include "formats/json_object.h"
-#include "formats/mlx_adapter_config.h"
-#include "formats/peft_config.h"
+#include "formats/adapter_config.h"
+#include "formats/hf_config.h"
 #include "formats/safetensors_reader.h"
 #include "quant/finite.h"
 

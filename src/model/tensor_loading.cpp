@@ -9,7 +9,6 @@
 #include "base/cpu_features.h"
 #include "base/thread_team.h"
 #include "base/try.h"
-#include "base/work_shares.h"
 #include "formats/packed_matrix.h"
 #include "model/config_keys.h"
 #include "model/f8_scales.h"

@@ -4,20 +4,66 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
 
+#include "realizar/request.h"
+#include "sampling/candidates.h"
 #include "sampling/chain.h"
 #include "sampling/finite.h"
-#include "sampling/logit_bias.h"
-#include "sampling/mask.h"
 #include "sampling/parameters.h"
 #include "sampling/penalties.h"
 #include "sampling/philox.h"
 #include "sampling/sampler_names.h"
 #include "sampling/top_k.h"
-#include "sampling/whole_vocabulary.h"
 
 namespace realizar {
 namespace {
+
+// Selection without top-k: all tokens take part, yet only those that the other filters might keep are sorted.
+// weights[i] = e^((logit - largest) / temperature). Returns their sum, in the order of the ids. At least one logit is
+// finite.
+double weigh(std::span<const float> logits, float temperature, std::span<float> weights) {
+  float largest = -INFINITY;
+  for (const float logit : logits) largest = logit > largest ? logit : largest;
+  double sum = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    weights[i] = std::exp((logits[i] - largest) / temperature);
+    sum += weights[i];
+  }
+  return sum;
+}
+
+// Tokens below (1 - top_p) / n_vocab hold less than 1 - top_p together, so the nucleus is full before their turn;
+// tokens below min_p are excluded in any case. A filter that does not just drop the tail may keep any token.
+double least_weight(const SamplingParams& params, double sum, size_t n_vocab) {
+  bool drops_tail = true;
+  for_each_filter(params, [&](float, const CandidateFilter& filter) { drops_tail = drops_tail && filter.drops_tail; });
+  if (!drops_tail) return 0;
+  constexpr double kRounding = 0.999;
+  const double nucleus = (1 - double{params.top_p}) * sum / static_cast<double>(n_vocab);
+  return kRounding * std::max(nucleus, double{params.min_p});
+}
+
+// Fills `candidates` with the tokens that may be kept, sorted; p is relative to the whole vocabulary.
+void select_from_all(std::span<const float> logits, std::span<const float> weights, double sum,
+                     const SamplingParams& params, Candidates& candidates) {
+  candidates.clear();
+  const double least = least_weight(params, sum, logits.size());
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (weights[i] == 0 || weights[i] < least) continue;
+    candidates.push_back({TokenId{static_cast<int32_t>(i)}, logits[i], weights[i] / sum});
+  }
+  std::sort(candidates.begin(), candidates.end(), likelier);
+}
+
+// `allowed`: bit t % 64 of word t / 64 for token t.
+void apply_mask(std::span<const uint64_t> allowed, std::span<float> logits) {
+  for (size_t t = 0; t < logits.size(); ++t) {
+    if ((allowed[t / 64] >> (t % 64) & 1) == 0) logits[t] = -std::numeric_limits<float>::infinity();
+  }
+}
 
 Error wrong_bias(std::string_view expected, double actual) {
   return invalid_argument(fmt::format("logit_bias: expected {}, actual {}", expected, actual), "logit_bias");
@@ -99,7 +145,7 @@ TokenId Sampler::sample(bool is_usual, const SamplingParams& params, std::span<c
   if (!is_prediction(logits)) return kNoToken;
   if (!allowed.empty() || !params.logit_bias.empty() || (is_usual && has_penalties(params))) {
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
-    apply_logit_bias(params, adjusted_);
+    for (const auto& [id, bias] : params.logit_bias) adjusted_[static_cast<size_t>(to_index(id))] += bias;
     if (is_usual && has_penalties(params)) apply_penalties(params, history, adjusted_, counts_);
     if (!allowed.empty()) apply_mask(allowed, adjusted_);
     logits = adjusted_;

@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "base/caught.h"
-#include "base/exposure.h"
-#include "base/memory_reserve.h"
+#include "base/files.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "engine/block_events.h"

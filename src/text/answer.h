@@ -2,6 +2,7 @@
 // the library and the command line read every answer through this class. One per answer; not thread-safe. Never fails.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -11,11 +12,41 @@
 #include <vector>
 
 #include "realizar/generation.h"
-#include "text/content_tokens.h"
 #include "text/output/output_parser.h"
 #include "text/tokenizer/detokenizer.h"
 
 namespace realizar::text {
+
+// Determines which of an answer's tokens form its content, among reasoning, calls and their marks. One per answer.
+class ContentTokens {
+ public:
+  // `idx`: the token, counted from 0. `begin`: the position of its text in the answer's text.
+  void add(uint32_t idx, size_t begin);
+  // `text`: the next part of the answer's text; `events`: the parser's events for it. Returns each token of content
+  // once, including tokens that only partly belong to it.
+  std::vector<uint32_t> take(std::string_view text, const std::vector<OutputEvent>& events);
+  // The first token for which it is not decided whether it is content.
+  std::optional<uint32_t> first_waiting() const {
+    return waiting_.empty() ? std::nullopt : std::optional(waiting_.front().idx);
+  }
+
+ private:
+  struct Span {
+    size_t begin, end;
+    bool is_content;
+  };
+  std::vector<Span> spans_of(const std::vector<OutputEvent>& events) const;
+  void release(const Span& span, std::vector<uint32_t>& content);
+  size_t end_of_first() const;
+
+  struct Waiting {
+    uint32_t idx;
+    size_t begin;
+  };
+  std::deque<Waiting> waiting_;
+  std::string text_;     // not covered by an event yet
+  size_t n_before_ = 0;  // bytes of the answer's text before it
+};
 
 struct AnswerOptions {
   std::vector<std::string> stop = {};  // strings that end the answer, without being part of it

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "text/jinja/ast.h"
 #include "text/jinja/interpreter.h"
-#include "text/jinja/parser.h"
 #include "text/template_output.h"
 #include "text/utf8.h"
 

@@ -1,4 +1,4 @@
-#include "text/content_tokens.h"
+#include "text/answer.h"
 
 #include <gtest/gtest.h>
 

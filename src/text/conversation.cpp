@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "text/json_text.h"
-#include "text/output/written_calls.h"
+#include "base/json_text.h"
+#include "text/output/output_format.h"
 
 namespace realizar::text {
 namespace {

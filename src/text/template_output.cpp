@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "base/json_text.h"
 #include "text/chat_template.h"
 #include "text/conversation.h"
-#include "text/json_text.h"
 #include "text/output/formats/format.h"
 #include "text/output/json_value.h"
+#include "text/output/output_format.h"
 #include "text/output/output_parser.h"
-#include "text/output/written_calls.h"
 #include "text/template_probe.h"
 
 namespace realizar::text {
@@ -477,7 +477,7 @@ OutputFormat ask_output(const ChatTemplate& chat_template, const TemplateTraits&
   return format;
 }
 
-std::vector<std::pair<std::string, std::string>> told(const OutputFormat& format) {
+std::vector<std::pair<std::string, std::string>> listed(const OutputFormat& format) {
   constexpr std::array<const char*, 5> kArguments = {"in the object", "an object after the name", "in tags", "as code",
                                                      "a message"};
   const Json arguments = {{"KEY", "VALUE"}};

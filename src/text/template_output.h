@@ -21,6 +21,6 @@ OutputFormat ask_output(const ChatTemplate& chat_template, const TemplateTraits&
 
 // The format as names and values, for display: "written_call" is a call of NAME with KEY: "VALUE" in the model's form,
 // and "written_calls" two of them, both as JSON strings.
-std::vector<std::pair<std::string, std::string>> told(const OutputFormat& format);
+std::vector<std::pair<std::string, std::string>> listed(const OutputFormat& format);
 
 }  // namespace realizar::text

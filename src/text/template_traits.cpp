@@ -294,7 +294,7 @@ TemplateTraits ask_traits(const ChatTemplate& chat_template) {
   return Asking(chat_template).all();
 }
 
-std::vector<std::pair<std::string, std::string>> told(const TemplateTraits& traits) {
+std::vector<std::pair<std::string, std::string>> listed(const TemplateTraits& traits) {
   constexpr std::array<const char*, 3> kNoContent = {"empty", "null", "absent"};
   constexpr std::array<const char*, 3> kTextWithCalls = {"same message", "message before", "turn before"};
   std::string thoughts = "not read";

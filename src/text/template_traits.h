@@ -52,6 +52,6 @@ struct TemplateTraits {
 TemplateTraits ask_traits(const ChatTemplate& chat_template);
 
 // Each trait as a name and a value, for display.
-std::vector<std::pair<std::string, std::string>> told(const TemplateTraits& traits);
+std::vector<std::pair<std::string, std::string>> listed(const TemplateTraits& traits);
 
 }  // namespace realizar::text

@@ -10,11 +10,10 @@
 
 #include "base/files.h"
 #include "base/try.h"
-#include "text/tokenizer/byte_escapes.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/pre_tokenizer_table.h"
-#include "tools/end_keys.h"
 #include "tools/folder_vocab.h"
-#include "tools/sampling_keys.h"
+#include "tools/generation_keys.h"
 
 namespace realizar {
 namespace {
@@ -256,17 +255,13 @@ class FolderFiles {
     add_templates();
     Json generation = {{"_from_model_config", true}};
     if (vocab_.bos) generation["bos_token_id"] = *vocab_.bos;
-    RZ_TRY(ends_, ends_of_file());
+    RZ_TRY(const text::Tokenizer own, text::Tokenizer::from_gguf(as_gguf_vocab(vocab_)));
+    RZ_TRY(ends_, changed_ends(own, gguf_end_claims(gguf_.metadata()), changes_, plan_.notes));
     if (ends_.size() == 1) generation["eos_token_id"] = ends_.front();
     if (ends_.size() > 1) generation["eos_token_id"] = ends_;
     if (vocab_.pad) generation["pad_token_id"] = *vocab_.pad;
     add_recommended_sampling(gguf_.metadata(), generation);
     return put_json(kGenerationConfig, generation);
-  }
-
-  Result<std::vector<uint32_t>> ends_of_file() {
-    RZ_TRY(const text::Tokenizer own, text::Tokenizer::from_gguf(as_gguf_vocab(vocab_)));
-    return changed_ends(own, gguf_end_claims(gguf_.metadata()), changes_, plan_.notes);
   }
 
   // Adds end tokens of the folder's tokenizer that the file does not have.

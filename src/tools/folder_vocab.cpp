@@ -10,14 +10,14 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "text/tokenizer/json_forms.h"
 #include "text/tokenizer/model_proto.h"
 #include "text/tokenizer/pre_tokenizer_name.h"
 #include "text/tokenizer/pre_tokenizer_table.h"
-#include "tools/end_keys.h"
+#include "tools/generation_keys.h"
 
 namespace realizar {
 namespace {

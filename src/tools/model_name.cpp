@@ -105,10 +105,6 @@ bool is_size_number(std::string_view text) {
   return end + 1 == text.size() || (end + 2 == text.size() && is_digit(text[end + 1]));
 }
 
-bool is_size(std::string_view text) {
-  return is_size_word(text) || is_size_number(text);
-}
-
 // Normalized: "1.5B", and "7.1B" for "7b1".
 std::string size_text(std::string text) {
   std::ranges::replace(text, '_', '.');
@@ -138,7 +134,7 @@ void classify(NamePart& part, bool is_first, uint64_t n_weights) {
   } else if (is_type(text)) {
     part.kind = PartKind::kType;
     std::ranges::transform(part.text, part.text.begin(), in_upper);
-  } else if (!is_first && is_size(text)) {
+  } else if (!is_first && (is_size_word(text) || is_size_number(text))) {
     part.text = size_text(part.text);
     part.kind = PartKind::kSize;
     const auto stated = weights_of(part.text);

@@ -16,8 +16,8 @@
 #include "tools/folder_files.h"
 #include "tools/folder_vocab.h"
 #include "tools/general_keys.h"
+#include "tools/generation_keys.h"
 #include "tools/gguf_config.h"
-#include "tools/sampling_keys.h"
 #include "tools/tensor_parts.h"
 #include "tools/weave.h"
 
@@ -231,11 +231,6 @@ void use_gguf_formulas(const ArchSpec& target, ModelConfig& c, GgufPlan& plan) {
   }
 }
 
-void note_lacking_head(const ModelConfig& c, GgufPlan& plan) {
-  if (!c.lacks_head) return;
-  plan.notes.emplace_back("the folder has no head: the file is for vectors, and what it would generate makes no sense");
-}
-
 void note_windows(const ArchSpec& target, const ModelConfig& c, GgufPlan& plan) {
   const bool has_window = std::ranges::any_of(c.layers, [](const LayerConfig& layer) {
     const auto* own = std::get_if<AttentionConfig>(&layer.mixer);
@@ -390,7 +385,10 @@ Result<GgufPlan> plan_gguf(const ModelFile& folder, const GgufPlanOptions& optio
   RZ_TRY(FoldedFactors factors, fold_factors(folder, *spec, config));
   use_gguf_formulas(target, config, plan);
   note_windows(target, config, plan);
-  note_lacking_head(config, plan);
+  if (config.lacks_head) {
+    plan.notes.emplace_back(
+        "the folder has no head: the file is for vectors, and what it would generate makes no sense");
+  }
   if (const std::string note = untied_head_note(folder, config); !note.empty()) plan.notes.push_back(note);
   add_general_keys(folder, target.name, plan.keys);
   RZ_CHECK_OK(add_config_keys(folder, *spec, target, config, plan));

@@ -25,10 +25,6 @@ using Json = nlohmann::ordered_json;
 constexpr std::string_view kModules[] = {"2_Dense.", "3_Dense."};
 constexpr uint64_t kHeaderAlignment = 8;
 
-const char* dtype_of(TypeId type) {
-  return type == TypeId::kF32 ? "F32" : type == TypeId::kF16 ? "F16" : "BF16";
-}
-
 Error cannot_make(const fs::path& folder, const std::string& reason) {
   return invalid_argument(fmt::format("cannot make the folder {}: {}", folder.string(), reason), folder.string());
 }
@@ -92,7 +88,7 @@ std::string header_of(std::span<const OutTensor* const> tensors, size_t n_prefix
   for (const OutTensor* tensor : tensors) {
     const uint64_t end = at + tensor->n_bytes();
     root[tensor->name.substr(n_prefix)] = {
-        {"dtype", dtype_of(tensor->rows->type())}, {"shape", tensor->shape}, {"data_offsets", {at, end}}};
+        {"dtype", traits(tensor->rows->type()).name}, {"shape", tensor->shape}, {"data_offsets", {at, end}}};
     at = end;
   }
   std::string text = root.dump();

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/thread_team.h"
 #include "base/try.h"
-#include "base/work_shares.h"
 #include "quant/fit/fit.h"
 
 namespace realizar {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "folder_rig.h"
-#include "formats/folder_parts.h"
+#include "formats/hf_folder.h"
 #include "formats/model_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "text/chat_template.h"
-#include "text/jinja/work.h"
+#include "text/jinja/text.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto variables = nlohmann::ordered_json::parse(R"({

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "hub/digest.h"
+#include "hub/hash.h"
 #include "hub/manifest.h"
 #include "hub/ollama_manifest.h"
 

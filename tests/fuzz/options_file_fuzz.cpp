@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 
-#include "cli/config_file.h"
 #include "cli/flags.h"
 #include "cli/parse.h"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "formats/peft_config.h"
+#include "formats/adapter_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace realizar;

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "backend/source_rows.h"
+#include "base/thread_team.h"
 #include "base/try.h"
-#include "base/work_shares.h"
 #include "quant/finite.h"
 #include "quant/groups.h"
 

@@ -10,7 +10,7 @@
 
 #include "backend/cpu/plan.h"
 #include "backend/cpu/scratch.h"
-#include "base/work_shares.h"
+#include "base/thread_team.h"
 
 namespace realizar::cpu {
 

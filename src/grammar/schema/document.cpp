@@ -4,7 +4,7 @@
 
 #include <charconv>
 
-#include "base/percent.h"
+#include "base/encodings.h"
 #include "base/try.h"
 
 namespace realizar::grammar {

@@ -9,9 +9,8 @@
 #include <sstream>
 
 #include "base/ascii_case.h"
-#include "base/exposure.h"
+#include "base/encodings.h"
 #include "base/files.h"
-#include "base/hex_digit.h"
 #include "base/try.h"
 #include "server/http/http.h"
 

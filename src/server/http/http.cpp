@@ -8,8 +8,7 @@
 #include <iterator>
 
 #include "base/ascii_case.h"
-#include "base/percent.h"
-#include "base/printable.h"
+#include "base/encodings.h"
 
 namespace realizar::server {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "base/caught.h"
 #include "base/check.h"
+#include "base/encodings.h"
 #include "base/files.h"
-#include "base/hex_digit.h"
 #include "base/try.h"
 #include "base/unfinished.h"
 #include "engine/engine.h"

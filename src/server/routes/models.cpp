@@ -6,7 +6,7 @@
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "formats/gguf_folder.h"
+#include "formats/gguf_kind.h"
 #include "server/call/context.h"
 #include "server/call/store_changes.h"
 #include "server/models/model_registry.h"

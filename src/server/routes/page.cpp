@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 #include "server/call/context.h"
 #include "server/http/auth.h"
 #include "server/http/body_coding.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <type_traits>
 
-#include "base/percent.h"
+#include "base/encodings.h"
 
 namespace realizar::server {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "base/check.h"
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 
 namespace realizar::server {
 namespace {

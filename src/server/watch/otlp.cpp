@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 #include "base/printable.h"
 #include "server/http/json.h"
 

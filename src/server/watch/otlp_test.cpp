@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 
 namespace realizar::server {
 namespace {

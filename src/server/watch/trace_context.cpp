@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 #include "base/random_bytes.h"
 
 namespace realizar::server {

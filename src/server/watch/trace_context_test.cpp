@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 
 namespace realizar::server {
 namespace {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -107,5 +108,8 @@ struct Stmt {
   std::vector<std::pair<ExprPtr, ExprPtr>> bindings;
   bool is_recursive = false;
 };
+
+// Parses tokens to a tree, by recursive descent with Jinja's precedences. Throws TemplateError with the line.
+Body parse(std::string_view source);
 
 }  // namespace realizar::text::jinja

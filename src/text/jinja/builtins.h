@@ -1,10 +1,13 @@
 // The tables of filters, tests and methods, by name. Null for unknown names.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "text/jinja/ast.h"
 #include "text/jinja/interpreter.h"
 #include "text/jinja/value.h"
 
@@ -13,6 +16,19 @@ namespace realizar::text::jinja {
 using Filter = Value (*)(Interpreter&, const Value& input, Args&);
 using Test = bool (*)(Interpreter&, const Value& input, Args&);
 using Method = Value (*)(Interpreter&, const Value& self, Args&);
+
+// A row of such a table.
+template <class Function>
+struct Named {
+  std::string_view name;
+  Function function;
+};
+
+template <class Function>
+Function find_named(std::span<const Named<Function>> table, std::string_view name) {
+  const auto found = std::ranges::find(table, name, &Named<Function>::name);
+  return found == table.end() ? nullptr : found->function;
+}
 
 Filter find_filter(std::string_view name);
 Test find_test(std::string_view name);
@@ -44,5 +60,16 @@ Text percent_format(const Text& format, const Value& args);
 // str.format with {} {0} {name}.
 Text brace_format(const Text& format, Args& args);
 std::string format_time(const std::string& format, int64_t unix_s);
+
+// Python's operators on values. All throw TemplateError if the values do not fit.
+void require_defined(const Value& value);
+// kAdd, kSubtract or kNot.
+Value unary(Operator op, const Value& operand);
+// kAdd to kConcat; `and` and `or` may skip their right side, so the interpreter evaluates them.
+Value binary(Operator op, const Value& left, const Value& right);
+// kEqual to kNotIn.
+bool holds(Operator op, const Value& left, const Value& right);
+// object[start:stop:step]; absent bounds are undefined.
+Value slice(const Value& object, const Value& start, const Value& stop, const Value& step);
 
 }  // namespace realizar::text::jinja

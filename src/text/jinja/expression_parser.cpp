@@ -1,4 +1,4 @@
-#include "text/jinja/expression_parser.h"
+#include "text/jinja/token_reader.h"
 
 #include <algorithm>
 #include <charconv>
@@ -202,37 +202,28 @@ class ExpressionParser {
     return chain ? std::move(chain) : std::move(first);
   }
 
-  ExprPtr sum() {
-    static constexpr OperatorWord kWords[] = {{"+", Operator::kAdd}, {"-", Operator::kSubtract}};
-    auto expr = concatenation();
-    while (const auto op = accept_any(kWords)) expr = binary(*op, std::move(expr), concatenation());
+  // Operands with left-associative operators between them.
+  ExprPtr chain(std::span<const OperatorWord> words, ExprPtr (ExpressionParser::*operand)()) {
+    auto expr = (this->*operand)();
+    while (const auto op = accept_any(words)) expr = binary(*op, std::move(expr), (this->*operand)());
     return expr;
   }
 
-  ExprPtr concatenation() {
-    auto expr = product();
-    while (reader_.accept_op("~")) expr = binary(Operator::kConcat, std::move(expr), product());
-    return expr;
-  }
+  static constexpr OperatorWord kSigns[] = {{"+", Operator::kAdd}, {"-", Operator::kSubtract}};
+  static constexpr OperatorWord kConcat[] = {{"~", Operator::kConcat}};
+  static constexpr OperatorWord kFactors[] = {
+      {"*", Operator::kMultiply}, {"/", Operator::kDivide}, {"//", Operator::kFloorDivide}, {"%", Operator::kModulo}};
+  static constexpr OperatorWord kPower[] = {{"**", Operator::kPower}};
 
-  ExprPtr product() {
-    static constexpr OperatorWord kWords[] = {
-        {"*", Operator::kMultiply}, {"/", Operator::kDivide}, {"//", Operator::kFloorDivide}, {"%", Operator::kModulo}};
-    auto expr = power();
-    while (const auto op = accept_any(kWords)) expr = binary(*op, std::move(expr), power());
-    return expr;
-  }
-
+  ExprPtr sum() { return chain(kSigns, &ExpressionParser::concatenation); }
+  ExprPtr concatenation() { return chain(kConcat, &ExpressionParser::product); }
+  ExprPtr product() { return chain(kFactors, &ExpressionParser::power); }
   // Unlike in Python, Jinja's power binds less than a sign, and is left-associative.
-  ExprPtr power() {
-    auto expr = unary();
-    while (reader_.accept_op("**")) expr = binary(Operator::kPower, std::move(expr), unary());
-    return expr;
-  }
+  ExprPtr power() { return chain(kPower, &ExpressionParser::signed_operand); }
+  ExprPtr signed_operand() { return unary(); }
 
   ExprPtr unary(bool with_filters = true) {
     const Nested nested(reader_);
-    static constexpr OperatorWord kSigns[] = {{"+", Operator::kAdd}, {"-", Operator::kSubtract}};
     const auto sign = accept_any(kSigns);
     ExprPtr expr = sign ? unary_of(*sign, unary(false)) : postfix();
     return with_filters ? filters_and_tests(std::move(expr)) : std::move(expr);

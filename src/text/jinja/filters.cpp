@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "text/jinja/builtins.h"
-#include "text/jinja/operators.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -146,7 +145,9 @@ Value map(Interpreter& in, const Value& input, Args& args) {
   return make_lazy(std::move(out));
 }
 
-Value chosen(Interpreter& in, const Value& input, const Args& args, bool by_attribute, bool wanted) {
+// select, reject, selectattr and rejectattr.
+template <bool by_attribute, bool wanted>
+Value chosen(Interpreter& in, const Value& input, Args& args) {
   const size_t n_path = by_attribute ? 1 : 0;
   std::vector<Value> out;
   for (const Value& item : items_if_any(input)) {
@@ -159,19 +160,6 @@ Value chosen(Interpreter& in, const Value& input, const Args& args, bool by_attr
     if (holds == wanted) out.push_back(item);
   }
   return make_lazy(std::move(out));
-}
-
-Value select(Interpreter& in, const Value& input, Args& args) {
-  return chosen(in, input, args, false, true);
-}
-Value reject(Interpreter& in, const Value& input, Args& args) {
-  return chosen(in, input, args, false, false);
-}
-Value selectattr(Interpreter& in, const Value& input, Args& args) {
-  return chosen(in, input, args, true, true);
-}
-Value rejectattr(Interpreter& in, const Value& input, Args& args) {
-  return chosen(in, input, args, true, false);
 }
 
 Value join(Interpreter& in, const Value& input, Args& args) {
@@ -210,10 +198,6 @@ Value reverse(Interpreter&, const Value& input, Args&) {
   Text text;
   for (const Value& character : items) text.append(character.text());
   return text;
-}
-
-Value list(Interpreter&, const Value& input, Args&) {
-  return make_list(iterate(input));
 }
 
 Value items(Interpreter& in, const Value& input, Args& args) {
@@ -258,7 +242,9 @@ Value slice(Interpreter&, const Value& input, Args& args) {
   return make_lazy(std::move(slices));
 }
 
-Value extreme(Interpreter& in, const Value& input, Args& args, int sign) {
+// The maximum, or with a negative sign the minimum.
+template <int sign>
+Value extreme(Interpreter& in, const Value& input, Args& args) {
   const bool case_sensitive = bool_arg(args, 0, "case_sensitive", false);
   const Value* path = args.get(1, "attribute");
   const auto items_in = iterate(input);
@@ -272,13 +258,6 @@ Value extreme(Interpreter& in, const Value& input, Args& args, int sign) {
   }
   return *best;
 }
-Value minimum(Interpreter& in, const Value& input, Args& args) {
-  return extreme(in, input, args, -1);
-}
-Value maximum(Interpreter& in, const Value& input, Args& args) {
-  return extreme(in, input, args, 1);
-}
-
 Value sum(Interpreter& in, const Value& input, Args& args) {
   const Value* path = args.get(0, "attribute");
   const Value* start = args.get(1, "start");
@@ -293,24 +272,16 @@ Value sum(Interpreter& in, const Value& input, Args& args) {
 Value trim(Interpreter&, const Value& input, Args& args) {
   return stripped(to_text(input), args.get(0, "chars"), true, true);
 }
-Value upper(Interpreter&, const Value& input, Args&) {
-  const Text t = to_text(input);
-  return t.with_bytes(upper_utf8(t.str()));
+
+// Changes the case of the input's text.
+template <std::string (*changed)(std::string_view)>
+Value with_case(Interpreter&, const Value& input, Args&) {
+  const Text text = to_text(input);
+  return text.with_bytes(changed(text.str()));
 }
-Value lower(Interpreter&, const Value& input, Args&) {
-  const Text t = to_text(input);
-  return t.with_bytes(lower_utf8(t.str()));
-}
-Value title(Interpreter&, const Value& input, Args&) {
-  const Text t = to_text(input);
-  return t.with_bytes(title_utf8(t.str(), true));
-}
-Value capitalize(Interpreter&, const Value& input, Args&) {
-  const Text t = to_text(input);
-  return t.with_bytes(capitalize_utf8(t.str()));
-}
-Value string(Interpreter&, const Value& input, Args&) {
-  return to_text(input);
+
+std::string title(std::string_view utf8) {
+  return title_utf8(utf8, true);
 }
 
 Value replace(Interpreter&, const Value& input, Args& args) {
@@ -464,10 +435,6 @@ Value urlencode(Interpreter&, const Value& input, Args&) {
   return joined(parts, Text("&"));
 }
 
-Value wordcount(Interpreter&, const Value& input, Args&) {
-  return n_words(to_text(input).str());
-}
-
 Value truncate(Interpreter&, const Value& input, Args& args) {
   if (input.is_undefined()) return input;
   if (!input.is_string()) fail(std::string("truncate needs a string, not ") + type_name(input));
@@ -520,26 +487,15 @@ Value striptags(Interpreter& in, const Value& input, Args&) {
   return joined(find_string_method("split")(in, Value(out), none).items(), " ");
 }
 
-Value pprint(Interpreter&, const Value& input, Args&) {
-  return repr(input);
-}
-Value same(Interpreter&, const Value& input, Args&) {
-  return input;
-}
 Value random(Interpreter&, const Value&, Args&) {
   fail("the filter 'random' is not supported: a prompt must not depend on chance");
 }
 
-struct NamedFilter {
-  std::string_view name;
-  Filter filter;
-};
-
-constexpr auto kFilters = std::to_array<NamedFilter>({
+constexpr auto kFilters = std::to_array<Named<Filter>>({
     {"abs", absolute},
     {"attr", attr},
     {"batch", batch},
-    {"capitalize", capitalize},
+    {"capitalize", with_case<capitalize_utf8>},
     {"center", center},
     {"count", count},
     {"d", otherwise},
@@ -558,43 +514,40 @@ constexpr auto kFilters = std::to_array<NamedFilter>({
     {"join", join},
     {"last", last},
     {"length", count},
-    {"list", list},
-    {"lower", lower},
+    {"list", [](Interpreter&, const Value& input, Args&) -> Value { return make_list(iterate(input)); }},
+    {"lower", with_case<lower_utf8>},
     {"map", map},
-    {"max", maximum},
-    {"min", minimum},
-    {"pprint", pprint},
+    {"max", extreme<1>},
+    {"min", extreme<-1>},
+    {"pprint", [](Interpreter&, const Value& input, Args&) -> Value { return repr(input); }},
     {"random", random},
-    {"reject", reject},
-    {"rejectattr", rejectattr},
+    {"reject", chosen<false, false>},
+    {"rejectattr", chosen<true, false>},
     {"replace", replace},
     {"reverse", reverse},
     {"round", round},
-    {"safe", same},
-    {"select", select},
-    {"selectattr", selectattr},
+    {"safe", [](Interpreter&, const Value& input, Args&) { return input; }},
+    {"select", chosen<false, true>},
+    {"selectattr", chosen<true, true>},
     {"slice", slice},
     {"sort", sort},
-    {"string", string},
+    {"string", [](Interpreter&, const Value& input, Args&) -> Value { return to_text(input); }},
     {"striptags", striptags},
     {"sum", sum},
-    {"title", title},
+    {"title", with_case<title>},
     {"tojson", tojson},
     {"trim", trim},
     {"truncate", truncate},
     {"unique", unique},
-    {"upper", upper},
+    {"upper", with_case<upper_utf8>},
     {"urlencode", urlencode},
-    {"wordcount", wordcount},
+    {"wordcount", [](Interpreter&, const Value& input, Args&) -> Value { return n_words(to_text(input).str()); }},
 });
 
 }  // namespace
 
 Filter find_filter(std::string_view name) {
-  for (const NamedFilter& entry : kFilters) {
-    if (entry.name == name) return entry.filter;
-  }
-  return nullptr;
+  return find_named<Filter>(kFilters, name);
 }
 
 }  // namespace realizar::text::jinja

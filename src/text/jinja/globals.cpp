@@ -5,6 +5,16 @@
 #include "text/jinja/builtins.h"
 
 namespace realizar::text::jinja {
+namespace {
+
+std::shared_ptr<Dict> dict_of(const Args& args) {
+  auto dict = std::make_shared<Dict>();
+  if (!args.positional.empty() && args.positional[0].is_dict()) dict->items = args.positional[0].dict()->items;
+  for (const auto& [name, value] : args.named) dict->set(name, value);
+  return dict;
+}
+
+}  // namespace
 
 void add_globals(Scope& scope) {
   const auto add = [&scope](const char* name, Value (*function)(Interpreter&, Args&)) {
@@ -30,17 +40,10 @@ void add_globals(Scope& scope) {
     count_steps(items.size());
     return make_list(std::move(items));
   });
-  add("dict", [](Interpreter&, Args& args) -> Value {
-    auto dict = std::make_shared<Dict>();
-    if (!args.positional.empty() && args.positional[0].is_dict()) dict->items = args.positional[0].dict()->items;
-    for (auto& [name, value] : args.named) dict->set(name, value);
-    return dict;
-  });
+  add("dict", [](Interpreter&, Args& args) -> Value { return dict_of(args); });
   add("namespace", [](Interpreter&, Args& args) -> Value {
-    auto dict = std::make_shared<Dict>();
+    auto dict = dict_of(args);
     dict->is_namespace = true;
-    if (!args.positional.empty() && args.positional[0].is_dict()) dict->items = args.positional[0].dict()->items;
-    for (auto& [name, value] : args.named) dict->set(name, value);
     return dict;
   });
   add("raise_exception",

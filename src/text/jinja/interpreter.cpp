@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "text/jinja/builtins.h"
-#include "text/jinja/operators.h"
 
 namespace realizar::text::jinja {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "text/jinja/ast.h"
+#include "text/jinja/text.h"
 #include "text/jinja/value.h"
-#include "text/jinja/work.h"
 
 namespace realizar::text::jinja {
 
@@ -71,7 +71,6 @@ class Interpreter {
   Flow run_body(const Body& body);
   Flow run_scoped(const Body& body);
   Flow run_statement(const Stmt& stmt);
-  void run_for(const Stmt& stmt);
   void run_loop(const Stmt& stmt, const Value& iterable, int depth);
   std::vector<Value> chosen_items(const Stmt& stmt, std::vector<Value> items);
   Loop make_loop(const Stmt& stmt, int depth, size_t n_items);

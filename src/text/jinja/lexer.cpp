@@ -230,21 +230,10 @@ class Lexer {
   void escape(std::string& value) {
     const char c = peek();
     advance(1);
-    static constexpr std::array<std::pair<char, char>, 10> kEscapes = {{{'n', '\n'},
-                                                                        {'t', '\t'},
-                                                                        {'r', '\r'},
-                                                                        {'\\', '\\'},
-                                                                        {'\'', '\''},
-                                                                        {'"', '"'},
-                                                                        {'a', '\a'},
-                                                                        {'b', '\b'},
-                                                                        {'f', '\f'},
-                                                                        {'v', '\v'}}};
-    for (const auto& [letter, character] : kEscapes) {
-      if (c == letter) {
-        value += character;
-        return;
-      }
+    constexpr std::string_view kLetters = "ntr\\'\"abfv", kCharacters = "\n\t\r\\'\"\a\b\f\v";
+    if (const size_t found = kLetters.find(c); found != std::string_view::npos) {
+      value += kCharacters[found];
+      return;
     }
     const size_t n_digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     if (n_digits > 0) return hex_escape(value, n_digits);

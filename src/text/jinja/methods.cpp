@@ -5,7 +5,7 @@
 #include <array>
 
 #include "text/jinja/builtins.h"
-#include "text/jinja/work.h"
+#include "text/jinja/text.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -15,14 +15,9 @@ const Text& string_of(const Value& value) {
   return value.text();
 }
 
+template <bool left, bool right>
 Value strip(Interpreter&, const Value& self, Args& args) {
-  return stripped(self.text(), args.get(0, "chars"), true, true);
-}
-Value lstrip(Interpreter&, const Value& self, Args& args) {
-  return stripped(self.text(), args.get(0, "chars"), true, false);
-}
-Value rstrip(Interpreter&, const Value& self, Args& args) {
-  return stripped(self.text(), args.get(0, "chars"), false, true);
+  return stripped(self.text(), args.get(0, "chars"), left, right);
 }
 
 // Splits at blanks; the rest after max_splits keeps its blanks.
@@ -88,18 +83,12 @@ std::vector<Value> split_at(const Text& text, const std::string& separator, int6
   return items;
 }
 
-Value split_from(const Value& self, Args& args, bool from_right) {
+template <bool from_right>
+Value split(Interpreter&, const Value& self, Args& args) {
   const Value* separator = args.get(0, "sep");
   const int64_t max_splits = int_arg(args, 1, "maxsplit", -1);
   if (separator == nullptr || separator->is_none()) return make_list(split_blanks(self.text(), max_splits, from_right));
   return make_list(split_at(self.text(), string_of(*separator).str(), max_splits, from_right));
-}
-
-Value split(Interpreter&, const Value& self, Args& args) {
-  return split_from(self, args, false);
-}
-Value rsplit(Interpreter&, const Value& self, Args& args) {
-  return split_from(self, args, true);
 }
 
 Value splitlines(Interpreter&, const Value& self, Args& args) {
@@ -143,17 +132,13 @@ Value removesuffix(Interpreter&, const Value& self, Args& args) {
   return self.str().ends_with(suffix) ? Value(self.text().substr(0, self.str().size() - suffix.size())) : self;
 }
 
-Value upper(Interpreter&, const Value& self, Args&) {
-  return self.text().with_bytes(upper_utf8(self.str()));
+template <std::string (*changed)(std::string_view)>
+Value with_case(Interpreter&, const Value& self, Args&) {
+  return self.text().with_bytes(changed(self.str()));
 }
-Value lower(Interpreter&, const Value& self, Args&) {
-  return self.text().with_bytes(lower_utf8(self.str()));
-}
-Value title(Interpreter&, const Value& self, Args&) {
-  return self.text().with_bytes(title_utf8(self.str(), false));
-}
-Value capitalize(Interpreter&, const Value& self, Args&) {
-  return self.text().with_bytes(capitalize_utf8(self.str()));
+
+std::string title(std::string_view utf8) {
+  return title_utf8(utf8, false);
 }
 
 Value replace(Interpreter&, const Value& self, Args& args) {
@@ -197,12 +182,11 @@ Value string_count(Interpreter&, const Value& self, Args& args) {
   return n;
 }
 
-Value format(Interpreter&, const Value& self, Args& args) {
-  return brace_format(self.text(), args);
-}
+using CodeTest = bool (*)(utf8proc_int32_t code);
 
-template <class Holds>
-bool all_chars(const std::string& s, Holds holds) {
+template <CodeTest holds>
+Value all_chars(Interpreter&, const Value& self, Args&) {
+  const std::string& s = self.str();
   const auto offsets = char_offsets(s);
   for (size_t i = 0; i + 1 < offsets.size(); ++i) {
     utf8proc_int32_t code = 0;
@@ -221,14 +205,8 @@ bool is_digit(utf8proc_int32_t c) {
   return utf8proc_category(c) == UTF8PROC_CATEGORY_ND;
 }
 
-Value isdigit(Interpreter&, const Value& self, Args&) {
-  return all_chars(self.str(), is_digit);
-}
-Value isalpha(Interpreter&, const Value& self, Args&) {
-  return all_chars(self.str(), is_alpha);
-}
-Value isalnum(Interpreter&, const Value& self, Args&) {
-  return all_chars(self.str(), [](utf8proc_int32_t c) { return is_alpha(c) || is_digit(c); });
+bool is_alpha_or_digit(utf8proc_int32_t c) {
+  return is_alpha(c) || is_digit(c);
 }
 Value isspace(Interpreter&, const Value& self, Args&) {
   const std::string& s = self.str();
@@ -263,14 +241,9 @@ Value aligned(const Value& self, Args& args, Align align, const char* otherwise)
   return out;
 }
 
-Value ljust(Interpreter&, const Value& self, Args& args) {
-  return aligned(self, args, Align::kLeft, " ");
-}
-Value rjust(Interpreter&, const Value& self, Args& args) {
-  return aligned(self, args, Align::kRight, " ");
-}
-Value center(Interpreter&, const Value& self, Args& args) {
-  return aligned(self, args, Align::kCenter, " ");
+template <Align align>
+Value padded(Interpreter&, const Value& self, Args& args) {
+  return aligned(self, args, align, " ");
 }
 Value zfill(Interpreter&, const Value& self, Args& args) {
   const bool is_signed = self.str().starts_with('-') || self.str().starts_with('+');
@@ -308,9 +281,6 @@ Value list_count(Interpreter&, const Value& self, Args& args) {
   const Value& wanted = required_arg(args, 0, "value");
   return static_cast<int64_t>(
       std::count_if(self.items().begin(), self.items().end(), [&](const Value& v) { return equal(v, wanted); }));
-}
-Value list_copy(Interpreter&, const Value& self, Args&) {
-  return make_list(self.items());
 }
 Value immutable(Interpreter&, const Value&, Args&) {
   fail("the sandbox does not let a template change a list or dict");
@@ -427,9 +397,6 @@ Value dict_clear(Interpreter&, const Value& self, Args&) {
   return None{};
 }
 
-Value keys(Interpreter&, const Value& self, Args&) {
-  return make_list(iterate(self));
-}
 Value values(Interpreter&, const Value& self, Args&) {
   std::vector<Value> items;
   for (const auto& item : self.dict()->items) items.push_back(item.second);
@@ -445,58 +412,49 @@ Value get(Interpreter&, const Value& self, Args& args) {
   const Value* otherwise = args.get(1, "default");
   return otherwise != nullptr ? *otherwise : Value(None{});
 }
-Value dict_copy(Interpreter&, const Value& self, Args&) {
-  return make_dict(self.dict()->items);
-}
-
-struct NamedMethod {
-  std::string_view name;
-  Method method;
-};
-
-constexpr auto kStringMethods = std::to_array<NamedMethod>({
-    {"strip", strip},
-    {"lstrip", lstrip},
-    {"rstrip", rstrip},
-    {"split", split},
-    {"rsplit", rsplit},
+constexpr auto kStringMethods = std::to_array<Named<Method>>({
+    {"strip", strip<true, true>},
+    {"lstrip", strip<true, false>},
+    {"rstrip", strip<false, true>},
+    {"split", split<false>},
+    {"rsplit", split<true>},
     {"splitlines", splitlines},
     {"startswith", startswith},
     {"endswith", endswith},
     {"removeprefix", removeprefix},
     {"removesuffix", removesuffix},
-    {"upper", upper},
-    {"lower", lower},
-    {"casefold", lower},
-    {"title", title},
-    {"capitalize", capitalize},
+    {"upper", with_case<upper_utf8>},
+    {"lower", with_case<lower_utf8>},
+    {"casefold", with_case<lower_utf8>},
+    {"title", with_case<title>},
+    {"capitalize", with_case<capitalize_utf8>},
     {"replace", replace},
     {"join", join},
     {"find", find},
     {"rfind", rfind},
     {"index", string_index},
     {"count", string_count},
-    {"format", format},
-    {"isdigit", isdigit},
-    {"isdecimal", isdigit},
-    {"isnumeric", isdigit},
-    {"isalpha", isalpha},
-    {"isalnum", isalnum},
+    {"format", [](Interpreter&, const Value& self, Args& args) -> Value { return brace_format(self.text(), args); }},
+    {"isdigit", all_chars<is_digit>},
+    {"isdecimal", all_chars<is_digit>},
+    {"isnumeric", all_chars<is_digit>},
+    {"isalpha", all_chars<is_alpha>},
+    {"isalnum", all_chars<is_alpha_or_digit>},
     {"isspace", isspace},
     {"isupper", isupper},
     {"islower", islower},
-    {"ljust", ljust},
-    {"rjust", rjust},
-    {"center", center},
+    {"ljust", padded<Align::kLeft>},
+    {"rjust", padded<Align::kRight>},
+    {"center", padded<Align::kCenter>},
     {"zfill", zfill},
     {"partition", partition},
     {"rpartition", rpartition},
 });
 
-constexpr auto kListMethods = std::to_array<NamedMethod>({
+constexpr auto kListMethods = std::to_array<Named<Method>>({
     {"index", list_index},
     {"count", list_count},
-    {"copy", list_copy},
+    {"copy", [](Interpreter&, const Value& self, Args&) -> Value { return make_list(self.items()); }},
     {"append", append},
     {"extend", extend},
     {"insert", insert},
@@ -507,12 +465,12 @@ constexpr auto kListMethods = std::to_array<NamedMethod>({
     {"clear", list_clear},
 });
 
-constexpr auto kDictMethods = std::to_array<NamedMethod>({
-    {"keys", keys},
+constexpr auto kDictMethods = std::to_array<Named<Method>>({
+    {"keys", [](Interpreter&, const Value& self, Args&) -> Value { return make_list(iterate(self)); }},
     {"values", values},
     {"items", items},
     {"get", get},
-    {"copy", dict_copy},
+    {"copy", [](Interpreter&, const Value& self, Args&) -> Value { return make_dict(self.dict()->items); }},
     {"clear", dict_clear},
     {"pop", dict_pop},
     {"popitem", immutable},
@@ -520,24 +478,16 @@ constexpr auto kDictMethods = std::to_array<NamedMethod>({
     {"update", update},
 });
 
-template <class Table>
-Method find_in(const Table& table, std::string_view name) {
-  for (const NamedMethod& entry : table) {
-    if (entry.name == name) return entry.method;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 Method find_string_method(std::string_view name) {
-  return find_in(kStringMethods, name);
+  return find_named<Method>(kStringMethods, name);
 }
 Method find_list_method(std::string_view name) {
-  return find_in(kListMethods, name);
+  return find_named<Method>(kListMethods, name);
 }
 Method find_dict_method(std::string_view name) {
-  return find_in(kDictMethods, name);
+  return find_named<Method>(kDictMethods, name);
 }
 
 }  // namespace realizar::text::jinja

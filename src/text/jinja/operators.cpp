@@ -1,12 +1,11 @@
-#include "text/jinja/operators.h"
+#include "text/jinja/builtins.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
-#include "text/jinja/builtins.h"
-#include "text/jinja/work.h"
+#include "text/jinja/text.h"
 
 namespace realizar::text::jinja {
 namespace {

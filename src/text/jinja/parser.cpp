@@ -1,9 +1,9 @@
-#include "text/jinja/parser.h"
+#include "text/jinja/ast.h"
 
 #include <initializer_list>
 #include <utility>
 
-#include "text/jinja/expression_parser.h"
+#include "text/jinja/token_reader.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -82,12 +82,22 @@ class Parser {
     reader_.fail("unknown statement '" + word + "'");
   }
 
-  std::unique_ptr<Stmt> scope_statement(std::string_view end) {
-    auto stmt = make(StmtKind::kScope);
-    reader_.expect_block_end();
-    stmt->body = statements({end});
+  void end_block(std::string_view end) {
     reader_.expect_name(end);
     reader_.expect_block_end();
+  }
+
+  // The rest of a block's first tag, its statements, and its last tag.
+  Body block(std::string_view end) {
+    reader_.expect_block_end();
+    Body body = statements({end});
+    end_block(end);
+    return body;
+  }
+
+  std::unique_ptr<Stmt> scope_statement(std::string_view end) {
+    auto stmt = make(StmtKind::kScope);
+    stmt->body = block(end);
     return stmt;
   }
 
@@ -105,8 +115,7 @@ class Parser {
       reader_.expect_block_end();
       stmt->orelse = statements({"endif"});
     }
-    reader_.expect_name("endif");
-    reader_.expect_block_end();
+    end_block("endif");
     return stmt;
   }
 
@@ -125,8 +134,7 @@ class Parser {
       reader_.expect_block_end();
       stmt->orelse = statements({"endfor"});
     }
-    reader_.expect_name("endfor");
-    reader_.expect_block_end();
+    end_block("endfor");
     return stmt;
   }
 
@@ -140,10 +148,7 @@ class Parser {
     }
     stmt->kind = StmtKind::kSetBlock;
     if (reader_.accept_op("|")) stmt->expr = parse_filter_chain(reader_);
-    reader_.expect_block_end();
-    stmt->body = statements({"endset"});
-    reader_.expect_name("endset");
-    reader_.expect_block_end();
+    stmt->body = block("endset");
     return stmt;
   }
 
@@ -193,10 +198,7 @@ class Parser {
   std::unique_ptr<Stmt> filter_statement() {
     auto stmt = make(StmtKind::kFilterBlock);
     stmt->expr = parse_filter_chain(reader_);
-    reader_.expect_block_end();
-    stmt->body = statements({"endfilter"});
-    reader_.expect_name("endfilter");
-    reader_.expect_block_end();
+    stmt->body = block("endfilter");
     return stmt;
   }
 
@@ -208,10 +210,7 @@ class Parser {
       stmt->bindings.emplace_back(std::move(name), parse_expression(reader_));
       if (!reader_.accept_op(",")) break;
     }
-    reader_.expect_block_end();
-    stmt->body = statements({"endwith"});
-    reader_.expect_name("endwith");
-    reader_.expect_block_end();
+    stmt->body = block("endwith");
     return stmt;
   }
 

@@ -68,7 +68,7 @@ Interpreter::Flow Interpreter::run_statement(const Stmt& stmt) {
     case StmtKind::kIf:
       return run_body(truthy(evaluate(*stmt.expr)) ? stmt.body : stmt.orelse);
     case StmtKind::kFor:
-      run_for(stmt);
+      run_loop(stmt, evaluate(*stmt.expr), 0);
       break;
     case StmtKind::kSet:
     case StmtKind::kSetBlock:
@@ -101,10 +101,6 @@ Interpreter::Flow Interpreter::run_statement(const Stmt& stmt) {
       return Flow::kContinue;
   }
   return Flow::kNext;
-}
-
-void Interpreter::run_for(const Stmt& stmt) {
-  run_loop(stmt, evaluate(*stmt.expr), 0);
 }
 
 // The items that satisfy the loop's own condition.

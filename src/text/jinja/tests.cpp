@@ -2,7 +2,6 @@
 #include <array>
 
 #include "text/jinja/builtins.h"
-#include "text/jinja/operators.h"
 
 namespace realizar::text::jinja {
 namespace {
@@ -23,12 +22,7 @@ bool same(const Value& a, const Value& b) {
   return std::string_view(type_name(a)) == type_name(b) && equal(a, b);
 }
 
-struct NamedTest {
-  std::string_view name;
-  Test test;
-};
-
-constexpr auto kTests = std::to_array<NamedTest>({
+constexpr auto kTests = std::to_array<Named<Test>>({
     {"defined", [](Interpreter&, const Value& v, Args&) { return !v.is_undefined(); }},
     {"undefined", [](Interpreter&, const Value& v, Args&) { return v.is_undefined(); }},
     {"none", [](Interpreter&, const Value& v, Args&) { return v.is_none(); }},
@@ -73,10 +67,7 @@ constexpr auto kTests = std::to_array<NamedTest>({
 }  // namespace
 
 Test find_test(std::string_view name) {
-  for (const NamedTest& entry : kTests) {
-    if (entry.name == name) return entry.test;
-  }
-  return nullptr;
+  return find_named<Test>(kTests, name);
 }
 
 }  // namespace realizar::text::jinja

@@ -1,5 +1,7 @@
 #include "text/jinja/value.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -147,28 +149,10 @@ class JsonWriter {
   }
 
   static std::string escaped(unsigned char c) {
-    switch (c) {
-      case '"':
-        return "\\\"";
-      case '\\':
-        return "\\\\";
-      case '\n':
-        return "\\n";
-      case '\r':
-        return "\\r";
-      case '\t':
-        return "\\t";
-      case '\b':
-        return "\\b";
-      case '\f':
-        return "\\f";
-      default:
-        break;
-    }
-    if (c >= 0x20) return {};
-    char escape[8];
-    std::snprintf(escape, sizeof escape, "\\u%04x", c);
-    return escape;
+    constexpr std::string_view kCharacters = "\"\\\n\r\t\b\f", kLetters = "\"\\nrtbf";
+    if (const size_t i = kCharacters.find(static_cast<char>(c)); i != std::string_view::npos)
+      return {'\\', kLetters[i]};
+    return c < 0x20 ? fmt::format("\\u{:04x}", c) : "";
   }
 
   void write_list(const std::vector<Value>& items, int depth) {

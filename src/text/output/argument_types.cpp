@@ -1,9 +1,9 @@
 #include "text/output/argument_types.h"
 
 #include <algorithm>
-#include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "base/ascii_case.h"
 #include "text/output/json_value.h"
 #include "text/output/literal_value.h"
 
@@ -95,12 +95,6 @@ std::string_view as_json_word(std::string_view text) {
 
 bool has_type(const Types& types, std::string_view type) {
   return std::ranges::find(types, type) != types.end();
-}
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
 }
 
 // Converts 007 and +7 to 7.

@@ -33,14 +33,14 @@ JsonValueReader::Step CallUnit::stream_arguments(JsonValueReader& reader) {
   return step;
 }
 
-CallUnit::Match CallUnit::take_marks(const std::vector<std::string>& marks, size_t& n_taken) {
-  while (n_taken < marks.size()) {
-    if (!window_.skip_space()) return window_.ended() ? Match::kNo : Match::kOpen;
-    const Match match = window_.take(marks[n_taken]);
-    if (match != Match::kYes) return match;
-    ++n_taken;
+std::optional<CallUnit::Step> CallUnit::take_marks(const std::vector<std::string>& marks) {
+  for (; n_taken_ < marks.size(); ++n_taken_) {
+    if (!window_.skip_space()) return window_.ended() ? Step::kReject : Step::kNeedMore;
+    const Match match = window_.take(marks[n_taken_]);
+    if (match != Match::kYes) return match == Match::kOpen ? Step::kNeedMore : Step::kReject;
   }
-  return Match::kYes;
+  n_taken_ = 0;
+  return std::nullopt;
 }
 
 }  // namespace realizar::text

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "text/output/call_emitter.h"
@@ -39,11 +40,12 @@ class CallUnit {
   void end_call();
   // read_json for an open call's arguments, which are output as they arrive.
   JsonValueReader::Step stream_arguments(JsonValueReader& reader);
-  // Takes the marks in order, with white space between them. kNo: there is other text.
-  Match take_marks(const std::vector<std::string>& marks, size_t& n_taken);
+  // Takes the marks in order, with white space between them. Nullopt: all of them; else the reason for stopping.
+  std::optional<Step> take_marks(const std::vector<std::string>& marks);
 
   TextWindow& window_;
   CallEmitter& emitter_;
+  size_t n_taken_ = 0;  // of the current sequence of marks
 };
 
 using CallUnitPtr = std::unique_ptr<CallUnit>;

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 
 namespace realizar::text {
 namespace {
@@ -16,23 +16,14 @@ bool is_digit(char c) {
 }
 
 void append_escaped_byte(std::string& out, char c) {
-  constexpr std::string_view kHex = "0123456789abcdef";
+  constexpr std::string_view kHex = "0123456789abcdef", kCharacters = "\"\\\n\r\t", kLetters = "\"\\nrt";
   const auto byte = static_cast<unsigned char>(c);
-  if (c == '"' || c == '\\') {
-    out += '\\';
+  if (byte >= 0x20 && c != '"' && c != '\\') {
     out += c;
-  } else if (c == '\n') {
-    out += "\\n";
-  } else if (c == '\r') {
-    out += "\\r";
-  } else if (c == '\t') {
-    out += "\\t";
-  } else if (byte < 0x20) {
-    out += "\\u00";
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
+  } else if (const size_t i = kCharacters.find(c); i != std::string_view::npos) {
+    out += {'\\', kLetters[i]};
   } else {
-    out += c;
+    out += {'\\', 'u', '0', '0', kHex[byte >> 4], kHex[byte & 15]};
   }
 }
 

@@ -2,7 +2,9 @@
 // never from the model's name.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,5 +88,14 @@ bool opens_any_reasoning(std::string_view prompt);
 std::vector<std::string> marker_strings(const OutputFormat& format);
 // The marks that are special tokens of the vocabulary, or any other single token.
 std::vector<TokenId> marker_tokens(const OutputFormat& format, const Tokenizer& tokenizer);
+
+// Calls written in a model's format, for templates that do not print those of earlier turns.
+struct WrittenCall {
+  std::string_view name;
+  const nlohmann::ordered_json& arguments;  // an object, or a text that is not JSON
+};
+
+// Uses the general form if the format has none.
+std::string written_calls(const OutputFormat& format, std::span<const WrittenCall> calls);
 
 }  // namespace realizar::text

@@ -182,24 +182,273 @@ struct OutputParser::Impl {
     if (starts_in_reasoning) enter(reasoning);
   }
 
-  void run();
-  void finish(bool is_cut);
-  const Marker* next_marker();
-  bool applies(const Marker& marker) const;
-  bool is_mention() const;
-  void take_space();
-  void write_text(std::string_view text);
-  bool act(const Marker& marker);
-  void enter(TextState& state);
-  bool take_thoughts(const Marker& marker);
-  bool has_whole_call();
-  void start_calls(bool is_marked);
-  bool read_calls();
-  void end_calls(Progress progress);
-  void give_back();
-  void finish_cut();
-  bool drops_cut_calls() const;
-  bool may_become_call(std::string_view text, const ToolSpec& tool) const;
+  void run() {
+    while (true) {
+      if (in_calls) {
+        if (!read_calls()) return;
+      } else if (const Marker* marker = next_marker()) {
+        if (!act(*marker)) return;
+      } else {
+        return;
+      }
+    }
+  }
+
+  void finish(bool is_cut) {
+    if (is_cut) finish_cut();
+    if (!is_cut && in_calls && emitter.is_open()) {
+      if (!calls->has_whole_arguments()) return;
+      calls->close_arguments();
+      emitter.end();
+      return;
+    }
+    if (!is_cut) thoughts = Thoughts::kNeverEnd;
+    window.end();
+    run();
+    if (in_calls && !emitter.is_open()) give_back();
+    if (n_space < space.size()) space.resize(n_space);
+    if (text_state == &content) write_text({});
+  }
+
+  // Outputs text up to the next marker; null if more text is needed first.
+  const Marker* next_marker() {
+    take_space();
+    while (!window.empty()) {
+      bool is_open = false;
+      for (const Marker& marker : text_state->markers) {
+        if (!applies(marker)) continue;
+        const Match match = window.match(marker.text);
+        if (match == Match::kYes) return &marker;
+        is_open = is_open || match == Match::kOpen;
+      }
+      if (is_open) return nullptr;
+      const std::string_view rest = window.rest();
+      const size_t n_bytes = std::min(rest.find_first_of(text_state->stops, 1), rest.size());
+      write_text(rest.substr(0, n_bytes));
+      window.take(n_bytes);
+      window.commit();
+      take_space();
+    }
+    return nullptr;
+  }
+
+  bool applies(const Marker& marker) const {
+    const bool has_begun = text_state == &content ? answered : has_thought;
+    const char before = space.empty() ? last_byte : space.back();
+    switch (marker.place) {
+      case Place::kStart:
+        return !has_begun;
+      case Place::kLineStart:
+        return !has_begun || before == '\n';
+      case Place::kUnquoted:
+        return std::string_view("`'\"").find(before) == std::string_view::npos;
+      case Place::kNoMention:
+        return !has_begun || !is_mention();
+      case Place::kAfterCalls:
+        return emitter.n_calls() > 0;
+      case Place::kInWrapper:
+        return is_wrapped;
+      default:
+        return marker.action != Action::kCallsInThoughts || thoughts != Thoughts::kEnd;
+    }
+  }
+
+  bool is_mention() const {
+    if (space.find('\n') != std::string::npos) return false;
+    const char before = space.empty() ? last_byte : space.back();
+    return std::string_view(" \t`'\"").find(before) != std::string_view::npos;
+  }
+
+  void take_space() {
+    const std::string_view rest = window.rest();
+    const size_t n_bytes = std::min(rest.find_first_not_of(kJsonSpace), rest.size());
+    if (!drops_space) space += rest.substr(0, n_bytes);
+    window.take(n_bytes);
+    window.commit();
+    const auto may_follow = [&](const Marker& marker) { return applies(marker); };
+    if (!drops_space && std::ranges::none_of(text_state->markers, may_follow)) write_text({});
+  }
+
+  void write_text(std::string_view text) {
+    emitter.text(text_state->kind, space);
+    emitter.text(text_state->kind, text);
+    space.clear();
+    n_space = std::string::npos;
+    drops_space = false;
+    if (text.empty()) return;
+    last_byte = text.back();
+    (text_state == &content ? answered : has_thought) = true;
+  }
+
+  // False if more text is needed first.
+  bool act(const Marker& marker) {
+    if (marker.action == Action::kCallsInThoughts) return take_thoughts(marker);
+    if (marker.action == Action::kDrop) emitter.text(text_state->kind, std::exchange(space, {}));
+    if (marker.is_taken) window.take(marker.text.size());
+    switch (marker.action) {
+      case Action::kBeginReasoning:
+        has_thought = false;
+        enter(reasoning);
+        break;
+      case Action::kEndReasoning:
+        thoughts = Thoughts::kOpen;
+        enter(content);
+        break;
+      case Action::kBeginWrapper:
+      case Action::kEndWrapper:
+        is_wrapped = marker.action == Action::kBeginWrapper;
+        enter(content);
+        break;
+      case Action::kBeginCalls:
+      case Action::kBeginBareCalls:
+        start_calls(marker.action == Action::kBeginCalls);
+        break;
+      case Action::kDropSpace:
+        enter(*text_state);
+        break;
+      case Action::kDropAtEnd:
+        n_space = std::min(n_space, space.size());
+        space += marker.text;
+        drops_space = false;
+        window.commit();
+        break;
+      default:
+        window.commit();
+    }
+    return true;
+  }
+
+  void enter(TextState& state) {
+    window.commit();
+    space.clear();
+    n_space = std::string::npos;
+    text_state = &state;
+    drops_space = true;
+  }
+
+  // There is a mark of calls in thoughts: they are read as thoughts once their end is found.
+  bool take_thoughts(const Marker& marker) {
+    if (thoughts == Thoughts::kNeverEnd) {
+      if (has_whole_call()) {
+        start_calls(true);
+      } else {
+        window.take(marker.text.size());
+        write_text(marker.text);
+        window.commit();
+      }
+      return true;
+    }
+    const std::string& end = format.reasoning->end;
+    const std::string_view rest = window.rest();
+    if (rest.find(end, n_searched) != std::string_view::npos) {
+      thoughts = Thoughts::kEnd;
+      n_searched = 0;
+      return true;
+    }
+    n_searched = rest.size() - std::min(rest.size(), end.size() - 1);
+    return false;
+  }
+
+  // Whether the section that begins here has a complete call of a known tool.
+  bool has_whole_call() {
+    constexpr size_t kMaxTriedTimes = 4;
+    const std::string_view rest = window.rest();
+    if (n_tried_bytes > kMaxTriedTimes * rest.size()) return false;
+    TextWindow tried;
+    tried.append(rest);
+    tried.end();
+    CallEmitter heard(tools);
+    heard.set_known_only(true);
+    const CallReaderPtr reader = make_reader(format, tried, heard);
+    reader->start(true);
+    (void)reader->read();
+    n_tried_bytes += rest.size() - tried.rest().size();
+    return heard.n_calls() > (heard.is_open() ? 1 : 0);
+  }
+
+  void start_calls(bool with_mark) {
+    in_calls = true;
+    is_marked = with_mark;
+    n_calls_before = emitter.n_calls();
+    const bool in_thoughts = text_state == &reasoning && !format.channels;
+    emitter.set_known_only(in_thoughts || (!with_mark && answered));
+    if (text_state == &reasoning && format.channels) enter(content);
+    calls->start(with_mark);
+  }
+
+  // False if more text is needed first.
+  bool read_calls() {
+    const Progress progress = calls->read();
+    if (emitter.n_calls() > n_calls_before) space.clear();
+    if (progress == Progress::kNeedMore) return false;
+    end_calls(progress);
+    return true;
+  }
+
+  void end_calls(Progress progress) {
+    in_calls = false;
+    if (progress == Progress::kReject) return give_back();
+    if (progress == Progress::kReasoning) enter(reasoning);
+    if (progress == Progress::kContent) enter(content);
+    if (progress == Progress::kEnd) enter(*text_state);
+    drops_space = progress != Progress::kContent;
+    if (progress != Progress::kEnd || text_state == &content) return;
+    drops_space = false;  // the thoughts continue
+    space = "\n";
+  }
+
+  void give_back() {
+    const bool has_called = emitter.n_calls() > n_calls_before;
+    if (emitter.is_open()) {
+      calls->close_arguments();
+      emitter.end();
+    }
+    std::string text = window.give_back();
+    if (text.empty() && !has_called && !window.empty()) {
+      // The marker by itself was not a beginning: its first byte is text, so that it is not found again.
+      window.take(1);
+      text = window.give_back();
+    }
+    if (has_called) text.erase(0, std::min(text.find_first_not_of(kJsonSpace), text.size()));
+    if (!text.empty()) {
+      write_text(text);
+    } else if (has_called) {
+      drops_space = true;
+    }
+  }
+
+  // Text that was cut off while it might have become a call is dropped.
+  void finish_cut() {
+    thoughts = Thoughts::kEnd;
+    if (in_calls) {
+      if (emitter.is_open() || drops_cut_calls()) {
+        window.take(window.rest().size());
+        window.commit();
+        in_calls = false;
+      }
+      return;
+    }
+    const std::string_view rest = window.rest();
+    const auto begins = [&](const Marker& marker) { return applies(marker) && marker.text.starts_with(rest); };
+    if (rest.size() < kLeastMarkBytes || std::ranges::none_of(text_state->markers, begins)) return;
+    window.take(rest.size());
+    window.commit();
+  }
+
+  bool drops_cut_calls() const {
+    const bool is_after_call = emitter.n_calls() > n_calls_before;  // ";" may have been read
+    if (is_marked || is_after_call) return true;
+    const std::string text = std::string(window.taken()).append(window.rest());
+    return std::ranges::any_of(tools, [&](const ToolSpec& tool) { return may_become_call(text, tool); });
+  }
+
+  // Whether the text names the tool, or is the beginning of a call of it in the model's form.
+  bool may_become_call(std::string_view text, const ToolSpec& tool) const {
+    if (text.find(tool.name) != std::string_view::npos) return true;
+    const CallForm& form = *format.calls;
+    const std::string begun = without_space(text);
+    return begun.size() >= kLeastMarkBytes && without_space(form.first + form.open + tool.name).starts_with(begun);
+  }
 
   OutputFormat format;
   std::vector<ToolSpec> tools;
@@ -224,274 +473,6 @@ struct OutputParser::Impl {
   size_t n_searched = 0;     // bytes of the window already searched for the end of thoughts
   size_t n_tried_bytes = 0;  // bytes already searched for a complete call in thoughts that never end
 };
-
-void OutputParser::Impl::run() {
-  while (true) {
-    if (in_calls) {
-      if (!read_calls()) return;
-    } else if (const Marker* marker = next_marker()) {
-      if (!act(*marker)) return;
-    } else {
-      return;
-    }
-  }
-}
-
-// Outputs text up to the next marker; null if more text is needed first.
-const Marker* OutputParser::Impl::next_marker() {
-  take_space();
-  while (!window.empty()) {
-    bool is_open = false;
-    for (const Marker& marker : text_state->markers) {
-      if (!applies(marker)) continue;
-      const Match match = window.match(marker.text);
-      if (match == Match::kYes) return &marker;
-      is_open = is_open || match == Match::kOpen;
-    }
-    if (is_open) return nullptr;
-    const std::string_view rest = window.rest();
-    const size_t n_bytes = std::min(rest.find_first_of(text_state->stops, 1), rest.size());
-    write_text(rest.substr(0, n_bytes));
-    window.take(n_bytes);
-    window.commit();
-    take_space();
-  }
-  return nullptr;
-}
-
-bool OutputParser::Impl::applies(const Marker& marker) const {
-  const bool has_begun = text_state == &content ? answered : has_thought;
-  const char before = space.empty() ? last_byte : space.back();
-  switch (marker.place) {
-    case Place::kStart:
-      return !has_begun;
-    case Place::kLineStart:
-      return !has_begun || before == '\n';
-    case Place::kUnquoted:
-      return std::string_view("`'\"").find(before) == std::string_view::npos;
-    case Place::kNoMention:
-      return !has_begun || !is_mention();
-    case Place::kAfterCalls:
-      return emitter.n_calls() > 0;
-    case Place::kInWrapper:
-      return is_wrapped;
-    default:
-      return marker.action != Action::kCallsInThoughts || thoughts != Thoughts::kEnd;
-  }
-}
-
-bool OutputParser::Impl::is_mention() const {
-  if (space.find('\n') != std::string::npos) return false;
-  const char before = space.empty() ? last_byte : space.back();
-  return std::string_view(" \t`'\"").find(before) != std::string_view::npos;
-}
-
-void OutputParser::Impl::take_space() {
-  const std::string_view rest = window.rest();
-  const size_t n_bytes = std::min(rest.find_first_not_of(kJsonSpace), rest.size());
-  if (!drops_space) space += rest.substr(0, n_bytes);
-  window.take(n_bytes);
-  window.commit();
-  const auto may_follow = [&](const Marker& marker) { return applies(marker); };
-  if (!drops_space && std::ranges::none_of(text_state->markers, may_follow)) write_text({});
-}
-
-void OutputParser::Impl::write_text(std::string_view text) {
-  emitter.text(text_state->kind, space);
-  emitter.text(text_state->kind, text);
-  space.clear();
-  n_space = std::string::npos;
-  drops_space = false;
-  if (text.empty()) return;
-  last_byte = text.back();
-  (text_state == &content ? answered : has_thought) = true;
-}
-
-// False if more text is needed first.
-bool OutputParser::Impl::act(const Marker& marker) {
-  if (marker.action == Action::kCallsInThoughts) return take_thoughts(marker);
-  if (marker.action == Action::kDrop) emitter.text(text_state->kind, std::exchange(space, {}));
-  if (marker.is_taken) window.take(marker.text.size());
-  switch (marker.action) {
-    case Action::kBeginReasoning:
-      has_thought = false;
-      enter(reasoning);
-      break;
-    case Action::kEndReasoning:
-      thoughts = Thoughts::kOpen;
-      enter(content);
-      break;
-    case Action::kBeginWrapper:
-    case Action::kEndWrapper:
-      is_wrapped = marker.action == Action::kBeginWrapper;
-      enter(content);
-      break;
-    case Action::kBeginCalls:
-    case Action::kBeginBareCalls:
-      start_calls(marker.action == Action::kBeginCalls);
-      break;
-    case Action::kDropSpace:
-      enter(*text_state);
-      break;
-    case Action::kDropAtEnd:
-      n_space = std::min(n_space, space.size());
-      space += marker.text;
-      drops_space = false;
-      window.commit();
-      break;
-    default:
-      window.commit();
-  }
-  return true;
-}
-
-void OutputParser::Impl::enter(TextState& state) {
-  window.commit();
-  space.clear();
-  n_space = std::string::npos;
-  text_state = &state;
-  drops_space = true;
-}
-
-// There is a mark of calls in thoughts: they are read as thoughts once their end is found.
-bool OutputParser::Impl::take_thoughts(const Marker& marker) {
-  if (thoughts == Thoughts::kNeverEnd) {
-    if (has_whole_call()) {
-      start_calls(true);
-    } else {
-      window.take(marker.text.size());
-      write_text(marker.text);
-      window.commit();
-    }
-    return true;
-  }
-  const std::string& end = format.reasoning->end;
-  const std::string_view rest = window.rest();
-  if (rest.find(end, n_searched) != std::string_view::npos) {
-    thoughts = Thoughts::kEnd;
-    n_searched = 0;
-    return true;
-  }
-  n_searched = rest.size() - std::min(rest.size(), end.size() - 1);
-  return false;
-}
-
-// Whether the section that begins here has a complete call of a known tool.
-bool OutputParser::Impl::has_whole_call() {
-  constexpr size_t kMaxTriedTimes = 4;
-  const std::string_view rest = window.rest();
-  if (n_tried_bytes > kMaxTriedTimes * rest.size()) return false;
-  TextWindow tried;
-  tried.append(rest);
-  tried.end();
-  CallEmitter heard(tools);
-  heard.set_known_only(true);
-  const CallReaderPtr reader = make_reader(format, tried, heard);
-  reader->start(true);
-  (void)reader->read();
-  n_tried_bytes += rest.size() - tried.rest().size();
-  return heard.n_calls() > (heard.is_open() ? 1 : 0);
-}
-
-void OutputParser::Impl::start_calls(bool with_mark) {
-  in_calls = true;
-  is_marked = with_mark;
-  n_calls_before = emitter.n_calls();
-  const bool in_thoughts = text_state == &reasoning && !format.channels;
-  emitter.set_known_only(in_thoughts || (!with_mark && answered));
-  if (text_state == &reasoning && format.channels) enter(content);
-  calls->start(with_mark);
-}
-
-// False if more text is needed first.
-bool OutputParser::Impl::read_calls() {
-  const Progress progress = calls->read();
-  if (emitter.n_calls() > n_calls_before) space.clear();
-  if (progress == Progress::kNeedMore) return false;
-  end_calls(progress);
-  return true;
-}
-
-void OutputParser::Impl::end_calls(Progress progress) {
-  in_calls = false;
-  if (progress == Progress::kReject) return give_back();
-  if (progress == Progress::kReasoning) enter(reasoning);
-  if (progress == Progress::kContent) enter(content);
-  if (progress == Progress::kEnd) enter(*text_state);
-  drops_space = progress != Progress::kContent;
-  if (progress != Progress::kEnd || text_state == &content) return;
-  drops_space = false;  // the thoughts continue
-  space = "\n";
-}
-
-void OutputParser::Impl::give_back() {
-  const bool has_called = emitter.n_calls() > n_calls_before;
-  if (emitter.is_open()) {
-    calls->close_arguments();
-    emitter.end();
-  }
-  std::string text = window.give_back();
-  if (text.empty() && !has_called && !window.empty()) {
-    // The marker by itself was not a beginning: its first byte is text, so that it is not found again.
-    window.take(1);
-    text = window.give_back();
-  }
-  if (has_called) text.erase(0, std::min(text.find_first_not_of(kJsonSpace), text.size()));
-  if (!text.empty()) {
-    write_text(text);
-  } else if (has_called) {
-    drops_space = true;
-  }
-}
-
-// Text that was cut off while it might have become a call is dropped.
-void OutputParser::Impl::finish_cut() {
-  thoughts = Thoughts::kEnd;
-  if (in_calls) {
-    if (emitter.is_open() || drops_cut_calls()) {
-      window.take(window.rest().size());
-      window.commit();
-      in_calls = false;
-    }
-    return;
-  }
-  const std::string_view rest = window.rest();
-  const auto begins = [&](const Marker& marker) { return applies(marker) && marker.text.starts_with(rest); };
-  if (rest.size() < kLeastMarkBytes || std::ranges::none_of(text_state->markers, begins)) return;
-  window.take(rest.size());
-  window.commit();
-}
-
-bool OutputParser::Impl::drops_cut_calls() const {
-  const bool is_after_call = emitter.n_calls() > n_calls_before;  // ";" may have been read
-  if (is_marked || is_after_call) return true;
-  const std::string text = std::string(window.taken()).append(window.rest());
-  return std::ranges::any_of(tools, [&](const ToolSpec& tool) { return may_become_call(text, tool); });
-}
-
-// Whether the text names the tool, or is the beginning of a call of it in the model's form.
-bool OutputParser::Impl::may_become_call(std::string_view text, const ToolSpec& tool) const {
-  if (text.find(tool.name) != std::string_view::npos) return true;
-  const CallForm& form = *format.calls;
-  const std::string begun = without_space(text);
-  return begun.size() >= kLeastMarkBytes && without_space(form.first + form.open + tool.name).starts_with(begun);
-}
-
-void OutputParser::Impl::finish(bool is_cut) {
-  if (is_cut) finish_cut();
-  if (!is_cut && in_calls && emitter.is_open()) {
-    if (!calls->has_whole_arguments()) return;
-    calls->close_arguments();
-    emitter.end();
-    return;
-  }
-  if (!is_cut) thoughts = Thoughts::kNeverEnd;
-  window.end();
-  run();
-  if (in_calls && !emitter.is_open()) give_back();
-  if (n_space < space.size()) space.resize(n_space);
-  if (text_state == &content) write_text({});
-}
 
 OutputParser::OutputParser(const OutputFormat& format, std::vector<ToolSpec> tools, bool starts_in_reasoning)
     : impl_(std::make_unique<Impl>(format, tools, starts_in_reasoning)) {}

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "text/output/output_format.h"
 #include "text/output/parser_rig.h"
 #include "text/output/sample_forms.h"
-#include "text/output/written_calls.h"
 
 namespace realizar::text {
 namespace {

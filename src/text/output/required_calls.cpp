@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/json_text.h"
 #include "base/try.h"
 #include "grammar/json_schema.h"
 #include "grammar/regular.h"
 #include "grammar/rule_book.h"
 #include "grammar/rule_copy.h"
 #include "grammar/schema/keywords.h"
-#include "text/json_text.h"
 #include "text/output/argument_types.h"
 
 namespace realizar::text {

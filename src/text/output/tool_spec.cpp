@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/json_text.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "text/json_text.h"
 
 namespace realizar::text {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "realizar/result.h"
-#include "text/tokenizer/merge_model.h"
+#include "text/tokenizer/tokenizer_parts.h"
 #include "text/tokenizer/vocabulary.h"
 
 namespace realizar::text {

@@ -5,7 +5,7 @@
 #include "base/try.h"
 #include "text/tokenizer/bpe_model.h"
 #include "text/tokenizer/builders.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/gguf_vocab.h"
 #include "text/tokenizer/normalizers.h"
 #include "text/tokenizer/plain_types.h"
@@ -61,8 +61,8 @@ Status read_special_ids(const GgufVocab& vocab, const NamedPreTokenizer& named, 
 
 }  // namespace
 
-Result<std::unique_ptr<PreTokenizer>> build_named_pre_tokenizer(const NamedPreTokenizer& named) {
-  std::vector<std::unique_ptr<PreTokenizer>> steps;
+Result<PreTokenizer> build_named_pre_tokenizer(const NamedPreTokenizer& named) {
+  std::vector<PreTokenizer> steps;
   for (std::string_view pattern : named.regexes) {
     RZ_TRY(auto step, make_regex_split(pattern, SplitBehavior::kIsolated, false));
     steps.push_back(std::move(step));

@@ -1,6 +1,12 @@
 // Builds a tokenizer from Hugging Face's tokenizer.json, supplemented by its tokenizer_config.json.
+
+#include <simdjson.h>
+
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -9,13 +15,54 @@
 #include "base/try.h"
 #include "text/tokenizer/bpe_model.h"
 #include "text/tokenizer/builders.h"
-#include "text/tokenizer/hf_class_rules.h"
 #include "text/tokenizer/hf_json.h"
 #include "text/tokenizer/hf_parts.h"
 #include "text/tokenizer/plain_types.h"
+#include "text/tokenizer/tokenizer_parts.h"
 
 namespace realizar::text {
 namespace {
+
+struct ClassRule {
+  std::string_view name;  // without "Fast"
+  bool adds_bos = false;  // if add_bos_token is not given
+};
+
+constexpr ClassRule kClassRules[] = {
+    {"LlamaTokenizer", true},  {"CodeLlamaTokenizer", true}, {"GemmaTokenizer", true},
+    {"CohereTokenizer", true}, {"GPTNeoXTokenizer", false},
+};
+
+const ClassRule* find_rule(std::string_view tokenizer_class) {
+  constexpr std::string_view kFast = "Fast";
+  if (tokenizer_class.ends_with(kFast)) tokenizer_class.remove_suffix(kFast.size());
+  for (const ClassRule& rule : kClassRules) {
+    if (rule.name == tokenizer_class) return &rule;
+  }
+  return nullptr;
+}
+
+std::optional<bool> given_flag(const element& config, std::string_view key) {
+  bool value = false;
+  return config[key].get(value) == simdjson::SUCCESS ? std::optional(value) : std::nullopt;
+}
+
+// Applies tokenizer_config.json's add_bos_token and add_eos_token to `parts`, whose bos and eos are set. The classes of
+// Llama, Gemma, Cohere and GPT-NeoX build the post-processor from these flags; for others, and if neither is given,
+// tokenizer.json's post-processor applies. Without one the flags apply for every class.
+void apply_class_rules(const element& config, bool has_post_processor, TokenizerParts& parts) {
+  if (!config.is_object()) return;
+  const ClassRule* rule = find_rule(json_string(config, "tokenizer_class"));
+  const auto add_bos = given_flag(config, "add_bos_token"), add_eos = given_flag(config, "add_eos_token");
+  if (has_post_processor && (rule == nullptr || (!add_bos && !add_eos))) return;
+  parts.post = {};
+  if (add_bos.value_or(rule != nullptr && rule->adds_bos) && parts.bos) parts.post.prefix.push_back(*parts.bos);
+  if (add_eos.value_or(false) && parts.eos) parts.post.suffix.push_back(*parts.eos);
+  // The second of two texts begins like the first.
+  if (rule == nullptr || parts.post.prefix.empty()) return;
+  parts.post.between = parts.post.suffix;
+  parts.post.between->insert(parts.post.between->end(), parts.post.prefix.begin(), parts.post.prefix.end());
+}
 
 // A section; null if it is absent.
 element section_of(const element& document, std::string_view key, const element& null) {
@@ -169,12 +216,6 @@ Result<std::vector<MergeRule>> read_merges(const element& model) {
   return merges;
 }
 
-// Nullopt also if the name is not a piece: most vocabularies with such an entry never need it.
-std::optional<TokenId> find_unk(const element& model, const Vocabulary& vocab) {
-  const std::string unk = json_string(model, "unk_token");
-  return unk.empty() ? std::nullopt : vocab.find(unk);
-}
-
 Result<std::unique_ptr<MergeModel>> read_bpe(const element& model, const Vocabulary& vocab,
                                              const std::vector<MergeRule>& merges, bool byte_level) {
   BpeOptions options;
@@ -184,7 +225,8 @@ Result<std::unique_ptr<MergeModel>> read_bpe(const element& model, const Vocabul
   options.fuse_unk = json_bool(model, "fuse_unk", false);
   options.continuing_subword_prefix = json_string(model, "continuing_subword_prefix");
   options.end_of_word_suffix = json_string(model, "end_of_word_suffix");
-  options.unk_id = find_unk(model, vocab);
+  // Most vocabularies whose entry is not a piece never need it.
+  if (const std::string unk = json_string(model, "unk_token"); !unk.empty()) options.unk_id = vocab.find(unk);
   return make_bpe_model(vocab, merges, std::move(options));
 }
 
@@ -244,7 +286,7 @@ void set_added(std::vector<AddedToken> added, TokenizerParts& parts) {
     if (!token.normalized || !parts.normalizer) {
       raw.push_back(std::move(token));
     } else {
-      parts.normalizer->apply(token.content, true);
+      parts.normalizer(token.content, true);
       normalized.push_back(std::move(token));
     }
   }

@@ -6,7 +6,7 @@
 #include "base/printable.h"
 #include "base/try.h"
 #include "text/tokenizer/builders.h"
-#include "text/tokenizer/byte_escapes.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/gguf_vocab.h"
 #include "text/tokenizer/hf_json.h"
 #include "text/tokenizer/plain_types.h"

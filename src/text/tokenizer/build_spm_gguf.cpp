@@ -5,8 +5,7 @@
 #include "text/tokenizer/builders.h"
 #include "text/tokenizer/gguf_vocab.h"
 #include "text/tokenizer/plain_types.h"
-#include "text/tokenizer/spm_bpe.h"
-#include "text/tokenizer/spm_normalizer.h"
+#include "text/tokenizer/spm_parts.h"
 
 namespace realizar::text {
 namespace {

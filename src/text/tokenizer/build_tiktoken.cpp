@@ -5,13 +5,13 @@
 #include <charconv>
 #include <utility>
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "base/utf8.h"
 #include "text/tokenizer/bpe_model.h"
 #include "text/tokenizer/builders.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/gguf_vocab.h"
 #include "text/tokenizer/hf_json.h"
 #include "text/tokenizer/pre_tokenizer_table.h"

@@ -66,10 +66,10 @@ Result<std::unique_ptr<MergeModel>> make_longest_match_model(const Vocabulary& v
                                                              std::optional<TokenId> unk);
 
 // The normalizer of a sentencepiece "precompiled_charsmap" blob.
-Result<std::unique_ptr<Normalizer>> make_charsmap_normalizer(std::span<const uint8_t> charsmap);
+Result<Normalizer> make_charsmap_normalizer(std::span<const uint8_t> charsmap);
 
 // The regular expressions of a row, applied in order.
-Result<std::unique_ptr<PreTokenizer>> build_named_pre_tokenizer(const NamedPreTokenizer& named);
+Result<PreTokenizer> build_named_pre_tokenizer(const NamedPreTokenizer& named);
 
 // The tokens that end a turn: `eos`, `eot`, and the control tokens in `vocab` that are known to end one.
 std::vector<TokenId> find_end_tokens(const Vocabulary& vocab, std::optional<TokenId> eos, std::optional<TokenId> eot);

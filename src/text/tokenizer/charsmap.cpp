@@ -33,12 +33,12 @@ struct PieceMatch {
   size_t replacement = 0;
 };
 
-class Charsmap final : public Normalizer {
+class Charsmap {
  public:
   Charsmap(std::vector<uint32_t> units, std::string replacements)
       : units_(std::move(units)), replacements_(std::move(replacements)) {}
 
-  void apply(std::string& segment, bool) const override {
+  void operator()(std::string& segment, bool) const {
     std::string out;
     out.reserve(segment.size());
     for (size_t at = 0; at < segment.size();) {
@@ -96,8 +96,8 @@ Status check_replacements(std::string_view replacements) {
 
 }  // namespace
 
-Result<std::unique_ptr<Normalizer>> make_charsmap_normalizer(std::span<const uint8_t> charsmap) {
-  if (charsmap.empty()) return std::unique_ptr<Normalizer>();
+Result<Normalizer> make_charsmap_normalizer(std::span<const uint8_t> charsmap) {
+  if (charsmap.empty()) return Normalizer();
   uint32_t n_bytes = 0;
   if (charsmap.size() >= 4) std::memcpy(&n_bytes, charsmap.data(), 4);
   if (n_bytes < 4 || n_bytes % 4 != 0 || n_bytes > charsmap.size() - 4) {
@@ -110,7 +110,7 @@ Result<std::unique_ptr<Normalizer>> make_charsmap_normalizer(std::span<const uin
   const auto* rest = reinterpret_cast<const char*>(charsmap.data() + 4 + n_bytes);
   std::string replacements(rest, charsmap.size() - 4 - n_bytes);
   RZ_CHECK_OK(check_replacements(replacements));
-  return std::unique_ptr<Normalizer>(std::make_unique<Charsmap>(std::move(units), std::move(replacements)));
+  return Normalizer(Charsmap(std::move(units), std::move(replacements)));
 }
 
 }  // namespace realizar::text

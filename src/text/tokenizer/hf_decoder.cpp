@@ -3,10 +3,10 @@
 #include <functional>
 #include <utility>
 
-#include "base/hex_digit.h"
+#include "base/encodings.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/hf_json.h"
 #include "text/tokenizer/hf_parts.h"
 #include "text/tokenizer/normalizers.h"
@@ -110,8 +110,8 @@ class DecoderReader {
       return add([wanted = pattern.text, content](std::string& piece) { replace_all(piece, wanted, content); });
     }
     RZ_TRY(Regex regex, Regex::compile(pattern.text));
-    const std::shared_ptr<const Normalizer> replace = make_replace(std::move(regex), content);
-    return add([replace](std::string& piece) { replace->apply(piece, false); });
+    const Normalizer replace = make_replace(std::move(regex), content);
+    return add([replace](std::string& piece) { replace(piece, false); });
   }
 
   Status read_metaspace(const element& section) {

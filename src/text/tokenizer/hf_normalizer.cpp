@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/printable.h"
 #include "base/try.h"
 #include "text/tokenizer/builders.h"
@@ -12,12 +12,10 @@
 namespace realizar::text {
 namespace {
 
-using NormalizerPtr = std::unique_ptr<Normalizer>;
-
-Result<NormalizerPtr> read_charsmap(const element& section) {
+Result<Normalizer> read_charsmap(const element& section) {
   const auto bytes = decode_base64(json_string(section, "precompiled_charsmap"));
   if (!bytes) return format_error("normalizer.precompiled_charsmap: not base64", "normalizer");
-  if (bytes->empty()) return NormalizerPtr();
+  if (bytes->empty()) return Normalizer();
   return make_charsmap_normalizer({reinterpret_cast<const uint8_t*>(bytes->data()), bytes->size()});
 }
 
@@ -32,7 +30,7 @@ Status multiply_growth(size_t factor, size_t& growth) {
                      "normalizer");
 }
 
-Result<NormalizerPtr> read_replace(const element& section, size_t& growth) {
+Result<Normalizer> read_replace(const element& section, size_t& growth) {
   RZ_TRY(JsonPattern pattern, json_pattern(section, "normalizer"));
   const std::string content = json_string(section, "content");
   if (!pattern.is_regex) {
@@ -45,12 +43,12 @@ Result<NormalizerPtr> read_replace(const element& section, size_t& growth) {
   return make_replace(std::move(regex), content);
 }
 
-Result<NormalizerPtr> read_byte_level(size_t& growth) {
+Result<Normalizer> read_byte_level(size_t& growth) {
   RZ_CHECK_OK(multiply_growth(2, growth));
   return make_byte_spelling();
 }
 
-NormalizerPtr read_bert(const element& section) {
+Normalizer read_bert(const element& section) {
   BertNormalizerOptions options;
   options.clean_text = json_bool(section, "clean_text", true);
   options.handle_chinese_chars = json_bool(section, "handle_chinese_chars", true);
@@ -60,20 +58,20 @@ NormalizerPtr read_bert(const element& section) {
   return make_bert_normalizer(options);
 }
 
-Result<NormalizerPtr> read_one(const element& section, int depth, size_t& growth);
+Result<Normalizer> read_one(const element& section, int depth, size_t& growth);
 
-Result<NormalizerPtr> read_sequence(const element& section, int depth, size_t& growth) {
+Result<Normalizer> read_sequence(const element& section, int depth, size_t& growth) {
   if (depth > kMaxSectionDepth) return format_error("normalizer: nested too deep", "normalizer");
   RZ_TRY(const simdjson::dom::array steps, json_array(section, "normalizers", "normalizer"));
-  std::vector<NormalizerPtr> parts;
+  std::vector<Normalizer> parts;
   for (const element step : steps) {
-    RZ_TRY(NormalizerPtr part, read_one(step, depth + 1, growth));
+    RZ_TRY(Normalizer part, read_one(step, depth + 1, growth));
     if (part) parts.push_back(std::move(part));
   }
   return make_sequence(std::move(parts));
 }
 
-Result<NormalizerPtr> read_one(const element& section, int depth, size_t& growth) {
+Result<Normalizer> read_one(const element& section, int depth, size_t& growth) {
   const std::string type = json_string(section, "type");
   if (type == "Sequence") return read_sequence(section, depth, growth);
   if (type == "NFC") return make_normal_form(NormalForm::kNfc);
@@ -95,8 +93,8 @@ Result<NormalizerPtr> read_one(const element& section, int depth, size_t& growth
 
 }  // namespace
 
-Result<std::unique_ptr<Normalizer>> read_normalizer(const JsonElement& section) {
-  if (section.is_null()) return NormalizerPtr();
+Result<Normalizer> read_normalizer(const JsonElement& section) {
+  if (section.is_null()) return Normalizer();
   size_t growth = 1;
   return read_one(section, 0, growth);
 }

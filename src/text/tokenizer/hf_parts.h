@@ -18,10 +18,10 @@ namespace realizar::text {
 
 using JsonElement = simdjson::dom::element;
 
-Result<std::unique_ptr<Normalizer>> read_normalizer(const JsonElement& section);
+Result<Normalizer> read_normalizer(const JsonElement& section);
 
 struct HfPreTokenizer {
-  std::unique_ptr<PreTokenizer> part;
+  PreTokenizer part;
   // The last step is ByteLevel, and it was left to the model: a BPE model takes raw bytes.
   bool byte_level = false;
 };

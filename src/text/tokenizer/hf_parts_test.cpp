@@ -19,7 +19,7 @@ std::string split(const std::string& json, std::string text, bool at_start = tru
   pieces.ranges = {{0, text.size()}};
   pieces.text = std::move(text);
   pieces.at_start = at_start;
-  if (read->part) read->part->apply(pieces);
+  if (read->part) read->part(pieces);
   std::string shown;
   for (const TextRange& range : pieces.ranges) {
     if (!shown.empty()) shown += '|';
@@ -32,7 +32,7 @@ std::string normalize_with(const std::string& json, std::string text) {
   simdjson::dom::parser parser;
   auto read = read_normalizer(parse(parser, json));
   if (!read.ok()) return read.error().message;
-  if (*read) (*read)->apply(text, true);
+  if (*read) (*read)(text, true);
   return text;
 }
 

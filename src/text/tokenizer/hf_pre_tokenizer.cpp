@@ -11,8 +11,6 @@
 namespace realizar::text {
 namespace {
 
-using PreTokenizerPtr = std::unique_ptr<PreTokenizer>;
-
 constexpr std::string_view kGpt2Regex =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
@@ -49,7 +47,7 @@ class PreTokenizerReader {
     const std::string type = json_string(section, "type");
     if (type == "Sequence") return read_sequence(section, is_last, depth);
     if (type == "ByteLevel") return read_byte_level(section, is_last);
-    RZ_TRY(PreTokenizerPtr step, read_simple(section, type));
+    RZ_TRY(PreTokenizer step, read_simple(section, type));
     steps_.push_back(std::move(step));
     return {};
   }
@@ -74,7 +72,7 @@ class PreTokenizerReader {
   Status read_byte_level(const element& section, bool is_last) {
     if (json_bool(section, "add_prefix_space", true)) steps_.push_back(make_prefix_space());
     if (json_bool(section, "use_regex", true)) {
-      RZ_TRY(PreTokenizerPtr step, make_regex_split(kGpt2Regex, SplitBehavior::kIsolated, false));
+      RZ_TRY(PreTokenizer step, make_regex_split(kGpt2Regex, SplitBehavior::kIsolated, false));
       steps_.push_back(std::move(step));
     }
     byte_level_ = is_last && raw_bytes_;
@@ -86,7 +84,7 @@ class PreTokenizerReader {
     return {};
   }
 
-  static Result<PreTokenizerPtr> read_simple(const element& section, const std::string& type) {
+  static Result<PreTokenizer> read_simple(const element& section, const std::string& type) {
     if (type == "Split") return read_split(section);
     if (type == "Whitespace") return make_regex_split("\\w+|[^\\w\\s]+", SplitBehavior::kRemoved, true);
     if (type == "WhitespaceSplit") return make_char_split(is_white_space, SplitBehavior::kRemoved);
@@ -107,7 +105,7 @@ class PreTokenizerReader {
     return unsupported("pre_tokenizer: type '" + shown(type) + "' is not built", "pre_tokenizer");
   }
 
-  static Result<PreTokenizerPtr> read_fixed_length(const element& section) {
+  static Result<PreTokenizer> read_fixed_length(const element& section) {
     constexpr int64_t kLongest = 65535;  // of a counted repetition
     const int64_t length = json_int(section, "length", 5);
     if (length < 1 || length > kLongest) {
@@ -116,7 +114,7 @@ class PreTokenizerReader {
     return make_regex_split("(?s:.{1," + std::to_string(length) + "})", SplitBehavior::kIsolated, false);
   }
 
-  static Result<PreTokenizerPtr> read_split(const element& section) {
+  static Result<PreTokenizer> read_split(const element& section) {
     RZ_TRY(JsonPattern pattern, json_pattern(section, "pre_tokenizer"));
     RZ_TRY(const SplitBehavior behavior, read_behavior(section, "Removed"));
     const bool invert = json_bool(section, "invert", false);
@@ -124,7 +122,7 @@ class PreTokenizerReader {
     return make_split(make_string_pattern(std::move(pattern.text)), behavior, invert);
   }
 
-  static Result<PreTokenizerPtr> read_metaspace(const element& section) {
+  static Result<PreTokenizer> read_metaspace(const element& section) {
     RZ_TRY(const PrependScheme scheme, read_prepend_scheme(section));
     const std::string replacement = json_string(section, "replacement", "\u2581");
     if (replacement.empty() || decode_char(replacement, 0).n_bytes != replacement.size()) {
@@ -137,7 +135,7 @@ class PreTokenizerReader {
   bool raw_bytes_;
   bool byte_level_ = false;
   bool is_spelled_ = false;
-  std::vector<PreTokenizerPtr> steps_;
+  std::vector<PreTokenizer> steps_;
 };
 
 }  // namespace

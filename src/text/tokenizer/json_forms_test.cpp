@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/base64.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "base/encodings.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {

@@ -4,36 +4,11 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/utf8.h"
 
 namespace realizar::text {
 namespace {
-
-// A normalizer that does not depend on the position of its segment.
-class Simple final : public Normalizer {
- public:
-  explicit Simple(std::function<void(std::string&)> apply) : apply_(std::move(apply)) {}
-  void apply(std::string& segment, bool) const override { apply_(segment); }
-
- private:
-  std::function<void(std::string&)> apply_;
-};
-
-std::unique_ptr<Normalizer> simple(std::function<void(std::string&)> apply) {
-  return std::make_unique<Simple>(std::move(apply));
-}
-
-class NormalizerSequence final : public Normalizer {
- public:
-  explicit NormalizerSequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
-  void apply(std::string& segment, bool at_start) const override {
-    for (const auto& step : steps_) step->apply(segment, at_start);
-  }
-
- private:
-  std::vector<std::unique_ptr<Normalizer>> steps_;
-};
 
 // Calls `put(code, out)` for every character; invalid bytes are kept.
 template <class Put>
@@ -76,9 +51,9 @@ void replace_all(std::string& text, const Pattern& pattern, std::string_view con
   text = std::move(out);
 }
 
-std::unique_ptr<Normalizer> make_replace(std::unique_ptr<Pattern> pattern, std::string content) {
+Normalizer make_replace(std::unique_ptr<Pattern> pattern, std::string content) {
   const std::shared_ptr<const Pattern> shared = std::move(pattern);
-  return simple([shared, content = std::move(content)](std::string& text) { replace_all(text, *shared, content); });
+  return [shared, content = std::move(content)](std::string& text, bool) { replace_all(text, *shared, content); };
 }
 
 void strip(std::string& text, bool left, bool right) {
@@ -141,54 +116,56 @@ void put_without_marks(uint32_t code, std::string& out) {
 
 }  // namespace
 
-std::unique_ptr<Normalizer> make_sequence(std::vector<std::unique_ptr<Normalizer>> steps) {
-  return std::make_unique<NormalizerSequence>(std::move(steps));
+Normalizer make_sequence(std::vector<Normalizer> steps) {
+  return [steps = std::move(steps)](std::string& text, bool at_start) {
+    for (const Normalizer& step : steps) step(text, at_start);
+  };
 }
 
-std::unique_ptr<Normalizer> make_normal_form(NormalForm form) {
-  return simple([form](std::string& text) { text = normalize(text, form); });
+Normalizer make_normal_form(NormalForm form) {
+  return [form](std::string& text, bool) { text = normalize(text, form); };
 }
 
-std::unique_ptr<Normalizer> make_lowercase() {
-  return simple([](std::string& text) { text = to_lower(text); });
+Normalizer make_lowercase() {
+  return [](std::string& text, bool) { text = to_lower(text); };
 }
 
-std::unique_ptr<Normalizer> make_nmt() {
-  return simple([](std::string& text) { rewrite_chars(text, put_nmt); });
+Normalizer make_nmt() {
+  return [](std::string& text, bool) { rewrite_chars(text, put_nmt); };
 }
 
-std::unique_ptr<Normalizer> make_strip_accents() {
-  return simple([](std::string& text) { rewrite_chars(text, put_without_marks); });
+Normalizer make_strip_accents() {
+  return [](std::string& text, bool) { rewrite_chars(text, put_without_marks); };
 }
 
-std::unique_ptr<Normalizer> make_prepend(std::string prefix) {
-  return simple([prefix = std::move(prefix)](std::string& text) {
+Normalizer make_prepend(std::string prefix) {
+  return [prefix = std::move(prefix)](std::string& text, bool) {
     if (!text.empty()) text.insert(0, prefix);
-  });
+  };
 }
 
-std::unique_ptr<Normalizer> make_replace(std::string wanted, std::string content) {
+Normalizer make_replace(std::string wanted, std::string content) {
   return make_replace(make_string_pattern(std::move(wanted)), std::move(content));
 }
 
-std::unique_ptr<Normalizer> make_replace(Regex regex, std::string content) {
+Normalizer make_replace(Regex regex, std::string content) {
   return make_replace(make_regex_pattern(std::move(regex)), std::move(content));
 }
 
-std::unique_ptr<Normalizer> make_strip(bool left, bool right) {
-  return simple([left, right](std::string& text) { strip(text, left, right); });
+Normalizer make_strip(bool left, bool right) {
+  return [left, right](std::string& text, bool) { strip(text, left, right); };
 }
 
-std::unique_ptr<Normalizer> make_byte_spelling() {
-  return simple([](std::string& text) {
+Normalizer make_byte_spelling() {
+  return [](std::string& text, bool) {
     std::string spelled;
     append_spelled(spelled, text);
     text = std::move(spelled);
-  });
+  };
 }
 
-std::unique_ptr<Normalizer> make_bert_normalizer(BertNormalizerOptions options) {
-  return simple([options](std::string& text) {
+Normalizer make_bert_normalizer(BertNormalizerOptions options) {
+  return [options](std::string& text, bool) {
     if (options.clean_text) rewrite_chars(text, put_clean);
     if (options.handle_chinese_chars) rewrite_chars(text, put_spaced_ideograph);
     if (options.strip_accents) {
@@ -196,7 +173,7 @@ std::unique_ptr<Normalizer> make_bert_normalizer(BertNormalizerOptions options) 
       rewrite_chars(text, put_without_marks);
     }
     if (options.lowercase) text = to_lower(text);
-  });
+  };
 }
 
 }  // namespace realizar::text

@@ -3,7 +3,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/gguf_vocab.h"
 #include "text/utf8.h"
 

@@ -24,11 +24,11 @@ constexpr std::string_view kProbe =
     "\uFF01\uFF0C\u3002 \u2026\u201Cq\u201D \u00BD\u2167 \U0001F600\u200D\U0001F525!? a/b//c\n/d (x) [y] {z} <|t|> "
     "'''quoted''' \u00A0\u2003wide != == ->> `code`~^| 100% \u20AC5 ... ;:, A.B. \n\n  \r\n\r\n  x";
 
-std::vector<std::string> pieces_of(const PreTokenizer* pre_tokenizer) {
+std::vector<std::string> pieces_of(const PreTokenizer& pre_tokenizer) {
   Pieces pieces;
   pieces.text = kProbe;
   pieces.ranges = {{0, kProbe.size()}};
-  if (pre_tokenizer != nullptr) pre_tokenizer->apply(pieces);
+  if (pre_tokenizer != nullptr) pre_tokenizer(pieces);
   std::vector<std::string> texts;
   for (const TextRange& range : pieces.ranges)
     texts.push_back(pieces.text.substr(range.begin, range.end - range.begin));
@@ -50,13 +50,13 @@ Result<std::string> pre_tokenizer_name(std::string_view tokenizer_json, std::str
     return unsupported("tokenizer.json: without a pre_tokenizer there is no name for it in GGUF", "pre_tokenizer");
   }
   RZ_TRY(const HfPreTokenizer own, read_pre_tokenizer(section, true));
-  const std::vector<std::string> wanted = pieces_of(own.part.get());
+  const std::vector<std::string> wanted = pieces_of(own.part);
   const bool ignores_merges = json_bool(document["model"].value_unsafe(), "ignore_merges", false);
   std::optional<std::string> first, first_with_merges;
   for (const NamedPreTokenizer& named : named_pre_tokenizers()) {
     if (is_old_name(named.name) || named.byte_level != own.byte_level) continue;
     RZ_TRY(const auto built, build_named_pre_tokenizer(named));
-    if (pieces_of(built.get()) != wanted) continue;
+    if (pieces_of(built) != wanted) continue;
     std::optional<std::string>& found = named.ignore_merges == ignores_merges ? first : first_with_merges;
     if (!found || named.name == hint) found = named.name;
   }

@@ -17,7 +17,7 @@ std::string pieces_of(std::string_view name, std::string text) {
   for (std::string_view pattern : named->regexes) {
     auto step = make_regex_split(pattern, SplitBehavior::kIsolated, false);
     if (!step.ok()) return step.error().message;
-    (*step)->apply(pieces);
+    (*step)(pieces);
   }
   std::string shown;
   for (const TextRange& range : pieces.ranges) {
@@ -64,8 +64,8 @@ TEST(PreTokenizerTable, DigitGroupsMatchTheirExpressions) {
       auto hand = make_regex_split(pattern, SplitBehavior::kIsolated, false);
       auto regex = Regex::compile(pattern);
       ASSERT_TRUE(hand.ok() && regex.ok());
-      (*hand)->apply(by_hand);
-      make_split(make_regex_pattern(std::move(*regex)), SplitBehavior::kIsolated, false)->apply(by_regex);
+      (*hand)(by_hand);
+      make_split(make_regex_pattern(std::move(*regex)), SplitBehavior::kIsolated, false)(by_regex);
       ASSERT_EQ(by_hand.ranges.size(), by_regex.ranges.size()) << pattern << " " << text;
       for (size_t i = 0; i < by_hand.ranges.size(); ++i) {
         EXPECT_EQ(by_hand.ranges[i].begin, by_regex.ranges[i].begin) << pattern << " " << text;

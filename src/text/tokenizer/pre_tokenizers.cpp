@@ -1,16 +1,71 @@
 #include "text/tokenizer/pre_tokenizers.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/try.h"
-#include "text/tokenizer/byte_alphabet.h"
-#include "text/tokenizer/digit_groups.h"
+#include "text/tokenizer/byte_spelling.h"
+#include "text/tokenizer/tokenizer_parts.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 
 namespace realizar::text {
 namespace {
+
+enum class DigitGroups {
+  kCutInside,  // (?=(\d{3})+(?!\d)): the remaining digits stay with the text before
+  kIsolated,   // \d{1,3}(?=(?:\d{3})*\b): each group is separate, in numbers that end at a word's end
+};
+
+class GroupedDigits {
+ public:
+  explicit GroupedDigits(DigitGroups kind) : kind_(kind) {}
+
+  void operator()(Pieces& pieces) const {
+    std::vector<TextRange> parts;
+    for (const TextRange& range : pieces.ranges) {
+      const std::string_view piece = std::string_view(pieces.text).substr(range.begin, range.end - range.begin);
+      size_t done = 0;
+      for (size_t cut : cuts_of(piece)) {
+        if (cut <= done || cut >= piece.size()) continue;
+        parts.push_back({range.begin + done, range.begin + cut});
+        done = cut;
+      }
+      parts.push_back({range.begin + done, range.end});
+    }
+    pieces.ranges = std::move(parts);
+  }
+
+ private:
+  std::vector<size_t> cuts_of(std::string_view piece) const {
+    std::vector<size_t> cuts;
+    std::vector<size_t> digits;  // positions of the current number's digits
+    for (size_t at = 0; at < piece.size();) {
+      const DecodedChar c = decode_char(piece, at);
+      if (is_decimal_digit(c.code)) {
+        digits.push_back(at);
+      } else if (!digits.empty()) {
+        cut_number(digits, at, is_word_char(c.code), cuts);
+        digits.clear();
+      }
+      at += c.n_bytes;
+    }
+    if (!digits.empty()) cut_number(digits, piece.size(), false, cuts);
+    return cuts;
+  }
+
+  void cut_number(const std::vector<size_t>& digits, size_t end, bool word_goes_on, std::vector<size_t>& cuts) const {
+    if (kind_ == DigitGroups::kIsolated) {
+      if (word_goes_on) return;
+      cuts.push_back(digits[0]);
+    }
+    for (size_t i = digits.size() % 3; i < digits.size(); i += 3) cuts.push_back(digits[i]);
+    if (kind_ == DigitGroups::kIsolated) cuts.push_back(end);
+  }
+
+  DigitGroups kind_;
+};
 
 std::string_view view(const Pieces& pieces, const TextRange& range) {
   return std::string_view(pieces.text).substr(range.begin, range.end - range.begin);
@@ -31,23 +86,20 @@ void rewrite(Pieces& pieces, const Write& write) {
   pieces.text = std::move(text);
 }
 
-class PreTokenizerSequence final : public PreTokenizer {
- public:
-  explicit PreTokenizerSequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
-  void apply(Pieces& pieces) const override {
-    for (const auto& step : steps_) step->apply(pieces);
-  }
+bool is_punctuation(uint32_t code) {
+  const CharClass c = char_class(code);
+  return c == CharClass::kPunctuation || (code < 128 && c == CharClass::kSymbol);
+}
 
- private:
-  std::vector<std::unique_ptr<PreTokenizer>> steps_;
-};
+}  // namespace
 
-class Split final : public PreTokenizer {
- public:
-  Split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior, bool invert)
-      : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
-
-  void apply(Pieces& pieces) const override {
+PreTokenizer make_sequence(std::vector<PreTokenizer> steps) {
+  return [steps = std::move(steps)](Pieces& pieces) {
+    for (const PreTokenizer& step : steps) step(pieces);
+  };
+}
+PreTokenizer make_split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior, bool invert) {
+  return [pattern = std::shared_ptr(std::move(pattern)), behavior, invert](Pieces& pieces) {
     std::string masked;
     std::string_view text = pieces.text;
     if (!is_valid_utf8(text)) {
@@ -57,106 +109,62 @@ class Split final : public PreTokenizer {
     std::vector<TextRange> parts;
     parts.reserve(std::max(pieces.ranges.size(), text.size() / 4));
     for (const TextRange& range : pieces.ranges) {
-      split_text(text.substr(range.begin, range.end - range.begin), *pattern_, behavior_, invert_, range.begin, parts);
+      split_text(text.substr(range.begin, range.end - range.begin), *pattern, behavior, invert, range.begin, parts);
     }
     pieces.ranges = std::move(parts);
-  }
-
- private:
-  std::unique_ptr<Pattern> pattern_;
-  SplitBehavior behavior_;
-  bool invert_;
-};
-
-class PrefixSpace final : public PreTokenizer {
- public:
-  void apply(Pieces& pieces) const override {
-    rewrite(pieces, [](std::string_view piece, bool, std::string& out) {
-      if (!piece.starts_with(' ')) out += ' ';
-      out += piece;
-    });
-  }
-};
-
-class ByteSpeller final : public PreTokenizer {
- public:
-  void apply(Pieces& pieces) const override {
-    rewrite(pieces, [](std::string_view piece, bool, std::string& out) { append_spelled(out, piece); });
-  }
-};
-
-class Metaspace final : public PreTokenizer {
- public:
-  Metaspace(std::string replacement, PrependScheme scheme, bool split)
-      : replacement_(std::move(replacement)), scheme_(scheme) {
-    if (split) {
-      split_ = make_split(make_string_pattern(replacement_), SplitBehavior::kMergedWithNext, false);
-    }
-  }
-
-  void apply(Pieces& pieces) const override {
-    rewrite(pieces, [this](std::string_view piece, bool is_first, std::string& out) {
-      const bool prepends = scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && is_first);
-      if (prepends && !piece.starts_with(' ') && !piece.starts_with(replacement_)) out += replacement_;
-      for (char c : piece) {
-        if (c == ' ') {
-          out += replacement_;
-        } else {
-          out += c;
-        }
-      }
-    });
-    if (split_) split_->apply(pieces);
-  }
-
- private:
-  std::string replacement_;
-  PrependScheme scheme_;
-  std::unique_ptr<PreTokenizer> split_;
-};
-
-bool is_punctuation(uint32_t code) {
-  const CharClass c = char_class(code);
-  return c == CharClass::kPunctuation || (code < 128 && c == CharClass::kSymbol);
+  };
 }
-
-}  // namespace
-
-std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) {
-  return std::make_unique<PreTokenizerSequence>(std::move(steps));
-}
-std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior, bool invert) {
-  return std::make_unique<Split>(std::move(pattern), behavior, invert);
-}
-Result<std::unique_ptr<PreTokenizer>> make_regex_split(std::string_view pattern, SplitBehavior behavior, bool invert) {
+Result<PreTokenizer> make_regex_split(std::string_view pattern, SplitBehavior behavior, bool invert) {
   if (behavior == SplitBehavior::kIsolated && !invert) {
-    if (pattern == "(?=(\\d{3})+(?!\\d))") return make_digit_groups(DigitGroups::kCutInside);
-    if (pattern == "\\d{1,3}(?=(?:\\d{3})*\\b)") return make_digit_groups(DigitGroups::kIsolated);
+    if (pattern == "(?=(\\d{3})+(?!\\d))") return PreTokenizer(GroupedDigits(DigitGroups::kCutInside));
+    if (pattern == "\\d{1,3}(?=(?:\\d{3})*\\b)") return PreTokenizer(GroupedDigits(DigitGroups::kIsolated));
   }
   RZ_TRY(Regex regex, Regex::compile(pattern));
   return make_split(make_regex_pattern(std::move(regex)), behavior, invert);
 }
 
-std::unique_ptr<PreTokenizer> make_prefix_space() {
-  return std::make_unique<PrefixSpace>();
+PreTokenizer make_prefix_space() {
+  return [](Pieces& pieces) {
+    rewrite(pieces, [](std::string_view piece, bool, std::string& out) {
+      if (!piece.starts_with(' ')) out += ' ';
+      out += piece;
+    });
+  };
 }
-std::unique_ptr<PreTokenizer> make_byte_speller() {
-  return std::make_unique<ByteSpeller>();
+PreTokenizer make_byte_speller() {
+  return [](Pieces& pieces) {
+    rewrite(pieces, [](std::string_view piece, bool, std::string& out) { append_spelled(out, piece); });
+  };
 }
-std::unique_ptr<PreTokenizer> make_char_split(CharPredicate predicate, SplitBehavior behavior) {
+PreTokenizer make_char_split(CharPredicate predicate, SplitBehavior behavior) {
   return make_split(make_char_pattern(predicate), behavior, false);
 }
-std::unique_ptr<PreTokenizer> make_punctuation_split(SplitBehavior behavior) {
+PreTokenizer make_punctuation_split(SplitBehavior behavior) {
   return make_char_split(is_punctuation, behavior);
 }
-std::unique_ptr<PreTokenizer> make_bert_split() {
-  std::vector<std::unique_ptr<PreTokenizer>> steps;
+PreTokenizer make_bert_split() {
+  std::vector<PreTokenizer> steps;
   steps.push_back(make_char_split(is_white_space, SplitBehavior::kRemoved));
   steps.push_back(make_punctuation_split(SplitBehavior::kIsolated));
   return make_sequence(std::move(steps));
 }
-std::unique_ptr<PreTokenizer> make_metaspace(std::string replacement, PrependScheme scheme, bool split) {
-  return std::make_unique<Metaspace>(std::move(replacement), scheme, split);
+PreTokenizer make_metaspace(std::string replacement, PrependScheme scheme, bool split) {
+  PreTokenizer split_at_spaces;
+  if (split) split_at_spaces = make_split(make_string_pattern(replacement), SplitBehavior::kMergedWithNext, false);
+  return [replacement = std::move(replacement), scheme, split_at_spaces](Pieces& pieces) {
+    rewrite(pieces, [&](std::string_view piece, bool is_first, std::string& out) {
+      const bool prepends = scheme == PrependScheme::kAlways || (scheme == PrependScheme::kFirst && is_first);
+      if (prepends && !piece.starts_with(' ') && !piece.starts_with(replacement)) out += replacement;
+      for (const char c : piece) {
+        if (c == ' ') {
+          out += replacement;
+        } else {
+          out += c;
+        }
+      }
+    });
+    if (split_at_spaces) split_at_spaces(pieces);
+  };
 }
 
 }  // namespace realizar::text

@@ -13,21 +13,21 @@ namespace realizar::text {
 
 enum class PrependScheme { kAlways, kFirst, kNever };
 
-std::unique_ptr<PreTokenizer> make_sequence(std::vector<std::unique_ptr<PreTokenizer>> steps);
-std::unique_ptr<PreTokenizer> make_split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior, bool invert);
+PreTokenizer make_sequence(std::vector<PreTokenizer> steps);
+PreTokenizer make_split(std::unique_ptr<Pattern> pattern, SplitBehavior behavior, bool invert);
 // Splits by a regular expression. The two expressions with which published tokenizers group digits by threes from the
 // right look ahead to the end of the number at each of its digits; they are recognized and handled in one pass.
-Result<std::unique_ptr<PreTokenizer>> make_regex_split(std::string_view pattern, SplitBehavior behavior, bool invert);
+Result<PreTokenizer> make_regex_split(std::string_view pattern, SplitBehavior behavior, bool invert);
 // Writes a space before every piece that does not begin with one.
-std::unique_ptr<PreTokenizer> make_prefix_space();
+PreTokenizer make_prefix_space();
 // Writes every byte in GPT-2's alphabet (for models that do not take raw bytes).
-std::unique_ptr<PreTokenizer> make_byte_speller();
-std::unique_ptr<PreTokenizer> make_char_split(CharPredicate predicate, SplitBehavior behavior);
+PreTokenizer make_byte_speller();
+PreTokenizer make_char_split(CharPredicate predicate, SplitBehavior behavior);
 // Splits at Unicode's punctuation and ASCII's symbols.
-std::unique_ptr<PreTokenizer> make_punctuation_split(SplitBehavior behavior);
+PreTokenizer make_punctuation_split(SplitBehavior behavior);
 // Words between white space, with each punctuation mark separate (Hugging Face's BertPreTokenizer).
-std::unique_ptr<PreTokenizer> make_bert_split();
+PreTokenizer make_bert_split();
 // Replaces spaces by `replacement`, puts one before each piece as the scheme says, and begins a new piece at each.
-std::unique_ptr<PreTokenizer> make_metaspace(std::string replacement, PrependScheme scheme, bool split);
+PreTokenizer make_metaspace(std::string replacement, PrependScheme scheme, bool split);
 
 }  // namespace realizar::text

@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/printable.h"
 #include "base/try.h"
-#include "text/tokenizer/byte_alphabet.h"
+#include "text/tokenizer/byte_spelling.h"
 #include "text/tokenizer/hf_json.h"
 #include "text/tokenizer/json_forms.h"
 

@@ -110,7 +110,7 @@ class Encoder {
 
   std::string normalized(std::string_view segment, bool at_start) const {
     std::string text(segment);
-    if (parts_.normalizer) parts_.normalizer->apply(text, at_start);
+    if (parts_.normalizer) parts_.normalizer(text, at_start);
     return text;
   }
 
@@ -137,7 +137,7 @@ class Encoder {
     pieces_.text = std::move(text);
     pieces_.at_start = at_start;
     pieces_.ranges.assign(1, TextRange{0, pieces_.text.size()});
-    if (parts_.pre_tokenizer) parts_.pre_tokenizer->apply(pieces_);
+    if (parts_.pre_tokenizer) parts_.pre_tokenizer(pieces_);
     const std::string_view all = pieces_.text;
     for (const TextRange& range : pieces_.ranges) {
       parts_.model->encode_word(all.substr(range.begin, range.end - range.begin), out_);

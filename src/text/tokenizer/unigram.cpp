@@ -35,7 +35,9 @@ class Unigram final : public MergeModel {
     unknown_score_ = (least < kInfinity ? least : 0) - kUnknownPenalty;
     if (options_.favor_user_defined) favor_user_defined(vocab, most);
     trie_ = ByteTrie(std::move(entries));
-    if (options_.byte_fallback) find_byte_tokens(vocab);
+    for (uint32_t byte = 0; byte < 256 && options_.byte_fallback; ++byte) {
+      byte_tokens_.push_back(vocab.find(spell_byte_token(static_cast<uint8_t>(byte))).value_or(kNoToken));
+    }
   }
 
   void encode_word(std::string_view word, std::vector<TokenId>& out) const override {
@@ -83,12 +85,6 @@ class Unigram final : public MergeModel {
   }
 
   float score(int32_t id) const { return options_.scores[static_cast<size_t>(id)]; }
-
-  void find_byte_tokens(const Vocabulary& vocab) {
-    for (uint32_t byte = 0; byte < 256; ++byte) {
-      byte_tokens_.push_back(vocab.find(spell_byte_token(static_cast<uint8_t>(byte))).value_or(kNoToken));
-    }
-  }
 
   bool has_bytes_of(std::string_view character) const {
     return !byte_tokens_.empty() &&

@@ -5,7 +5,7 @@
 #include <bit>
 #include <nlohmann/json.hpp>
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "base/try.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/pooled_plan.h"

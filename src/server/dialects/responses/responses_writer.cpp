@@ -6,7 +6,7 @@
 #include <deque>
 #include <utility>
 
-#include "base/base64.h"
+#include "base/encodings.h"
 #include "server/call/chat_tools.h"
 #include "server/call/logprobs.h"
 #include "server/call/request_fields.h"
