@@ -154,9 +154,9 @@ Result<std::vector<uint32_t>> read_flagged_windows(const ConfigKeys& keys, uint3
   const uint32_t window = keys.is_gguf() || is_on.value_or(false) ? given.value_or(0) : 0;
   RZ_TRY(const auto border, keys.optional_int("", "max_window_layers", 0, INT32_MAX));
   const WindowRule rule = keys.spec().window_rule;
-  const bool goes_by_list = keys.is_gguf() || (listed && rule != WindowRule::kAll);
-  if (goes_by_list && !listed) return windows;
-  if (goes_by_list && !keys.is_gguf() && window == 0 && std::ranges::find(*listed, true) != listed->end()) {
+  const bool uses_list = keys.is_gguf() || (listed && rule != WindowRule::kAll);
+  if (uses_list && !listed) return windows;
+  if (uses_list && !keys.is_gguf() && window == 0 && std::ranges::find(*listed, true) != listed->end()) {
     return unsupported(fmt::format("{}: layer_types: 'sliding_attention' is not supported for {} without "
                                    "use_sliding_window and sliding_window",
                                    keys.file().path().string(), keys.spec().name),

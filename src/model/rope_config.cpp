@@ -414,8 +414,8 @@ Result<std::vector<RopeConfig>> read_ropes(const ConfigKeys& keys, uint32_t head
   std::vector<RopeConfig> ropes;
   RZ_TRY(RopeConfig rope, read_scaled_rope(keys, RopeOf::kFull, n_rot, n_ctx_train, n_ctx));
   ropes.push_back(std::move(rope));
-  const bool is_familys = keys.spec().window_rope_base > 0;
-  if (is_familys || has_own_window_rope(keys)) {
+  const bool is_set_by_arch = keys.spec().window_rope_base > 0;
+  if (is_set_by_arch || has_own_window_rope(keys)) {
     RZ_TRY(RopeConfig window_rope, read_scaled_rope(keys, RopeOf::kWindow, n_rot, n_ctx_train, n_ctx));
     if (is_set_by_arch || !is_same(window_rope, ropes.front())) ropes.push_back(std::move(window_rope));
   }

@@ -11,11 +11,12 @@ namespace {
 void add_separate_products(LayerBuilder& b, const GatedConfig& c, const GatedWeights& w, ActId ff) {
   const ActId gate = b.scratch("ff_gate", c.d_ff);
   const OpPlace place = b.place(OpRole::kGateUp);
+  const bool has_cut = c.n_stds != kNoCut;
   b.add(LinearOp{.out = gate,
                  .in = b.in(),
                  .weight = w.w_gate,
                  .bias = w.b_gate,
-                 .epilogue = {.activation = c.activation},
+                 .epilogue = {.activation = has_cut ? Activation::kNone : c.activation},
                  .place = place});
   b.add(LinearOp{.out = ff, .in = b.in(), .weight = w.w_up, .bias = w.b_up, .place = place});
   if (has_cut) b.add(CutOp{.out = gate, .in = gate, .n_stds = c.n_stds, .activation = c.activation, .place = place});
