@@ -22,14 +22,14 @@ int append(const char* text, size_t n_bytes, void* user) {
 
 class CApi : public testing::Test {
  protected:
-  void SetUp() override { model_ = rz_load(kModel, nullptr); }
+  void SetUp() override {
+    model_ = rz_load(kModel, nullptr);
+    ASSERT_NE(model_, nullptr) << rz_last_error();
+    ids_.resize(static_cast<size_t>(rz_apply_chat_template(model_, kChat, nullptr, 0)));
+    rz_apply_chat_template(model_, kChat, ids_.data(), ids_.size());
+  }
   void TearDown() override { rz_free(model_); }
 
-  std::vector<int32_t> chat_ids() const {
-    std::vector<int32_t> ids(static_cast<size_t>(rz_apply_chat_template(model_, kChat, nullptr, 0)));
-    rz_apply_chat_template(model_, kChat, ids.data(), ids.size());
-    return ids;
-  }
   rz_generate_options greedy() const {
     rz_generate_options options;
     options.struct_size = sizeof options;
@@ -37,15 +37,20 @@ class CApi : public testing::Test {
     options.temperature = 0;
     return options;
   }
+  // The number of tokens of the chat's answer.
+  int64_t generate(const rz_generate_options& options, int (*on_text)(const char*, size_t, void*) = nullptr,
+                   void* user = nullptr) const {
+    return rz_generate(model_, ids_.data(), ids_.size(), &options, on_text, user);
+  }
+
   rz_model* model_ = nullptr;
+  std::vector<int32_t> ids_;  // the chat
 };
 
 TEST_F(CApi, AnswersAPrompt) {
-  ASSERT_NE(model_, nullptr) << rz_last_error();
   std::string text;
-  const auto ids = chat_ids();
   const auto options = greedy();
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 9);
+  EXPECT_EQ(generate(options, append, &text), 9);
   EXPECT_EQ(text, "The capital of France is Paris.");
 }
 
@@ -70,30 +75,28 @@ TEST_F(CApi, BytesThatAreNoUtf8AreReplaced) {
 }
 
 TEST_F(CApi, StopStringsAndLimitsHold) {
-  const auto ids = chat_ids();
   auto options = greedy();
   const char* stop[] = {" is"};
   options.stop = stop;
   options.n_stop = 1;
   std::string text;
-  EXPECT_GT(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 0);
+  EXPECT_GT(generate(options, append, &text), 0);
   EXPECT_EQ(text, "The capital of France");
   options.n_stop = 0;
   options.max_tokens = 2;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 2);
+  EXPECT_EQ(generate(options), 2);
 }
 
 TEST_F(CApi, NoTokensAreAskedForByAFieldThatSaysSo) {
-  const auto ids = chat_ids();
   auto options = greedy();
   rz_result result{};
   result.struct_size = sizeof result;
   options.result = &result;
   options.has_max_tokens = 1;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0) << rz_last_error();
+  EXPECT_EQ(generate(options), 0) << rz_last_error();
   EXPECT_EQ(result.finish_reason, RZ_FINISH_LENGTH);
   options.struct_size = offsetof(rz_generate_options, has_max_tokens);
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "as it was before";
+  EXPECT_EQ(generate(options), 9) << "as it was before";
 }
 
 TEST_F(CApi, APromptOfTheWholeContextGivesOneToken) {
@@ -120,7 +123,6 @@ TEST_F(CApi, TokensGoThereAndBackInBuffersOfAnySize) {
 }
 
 TEST_F(CApi, CancelFromAnotherThreadEndsAGeneration) {
-  const auto ids = chat_ids();
   auto options = greedy();
   struct Cancelling {
     rz_model* model;
@@ -131,7 +133,7 @@ TEST_F(CApi, CancelFromAnotherThreadEndsAGeneration) {
     if (s->n_pieces++ == 0) std::thread([s] { rz_cancel(s->model); }).join();
     return 1;
   };
-  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, cancel_on_first, &state), 9);
+  EXPECT_LT(generate(options, cancel_on_first, &state), 9);
   EXPECT_EQ(state.n_pieces, 1);
 }
 
@@ -153,7 +155,6 @@ TEST_F(CApi, AGenerationTellsItsTokensAndHowItEnded) {
     s->ms += token->ms;
     return 1;
   };
-  const auto ids = chat_ids();
   auto options = greedy();
   rz_result result{};
   result.struct_size = sizeof result;
@@ -161,11 +162,11 @@ TEST_F(CApi, AGenerationTellsItsTokensAndHowItEnded) {
   options.on_token_user = &seen;
   options.n_logprobs = 2;
   options.result = &result;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << rz_last_error();
+  EXPECT_EQ(generate(options), 9) << rz_last_error();
   EXPECT_EQ(seen.text, "The capital of France is Paris.");
   EXPECT_EQ(seen.ids.size(), 9u);
   EXPECT_EQ(result.finish_reason, RZ_FINISH_STOP);
-  EXPECT_EQ(result.n_prompt, ids.size());
+  EXPECT_EQ(result.n_prompt, ids_.size());
   EXPECT_EQ(result.n_generated, 9u);
   EXPECT_GE(result.first_token_ms + result.decode_ms, seen.ms);
   EXPECT_EQ(result.error_code, RZ_OK);
@@ -174,12 +175,12 @@ TEST_F(CApi, AGenerationTellsItsTokensAndHowItEnded) {
   options.on_token = nullptr;
   options.stop_tokens = stop_tokens;
   options.n_stop_tokens = 1;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 3);
-  EXPECT_EQ(result.n_cached, ids.size() - 1);
+  EXPECT_EQ(generate(options), 3);
+  EXPECT_EQ(result.n_cached, ids_.size() - 1);
   EXPECT_EQ(rz_clear_cache(model_, 1), 0);
   options.n_stop_tokens = 0;
   options.max_tokens = 1;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 1);
+  EXPECT_EQ(generate(options), 1);
   EXPECT_EQ(result.finish_reason, RZ_FINISH_LENGTH);
   EXPECT_EQ(result.n_cached, 0u);
 }
@@ -200,8 +201,7 @@ TEST_F(CApi, StructsOfEarlierVersionsKeepWorking) {
   EXPECT_EQ(options.result, reinterpret_cast<rz_result*>(1)) << "not written";
   options.temperature = 0;
   options.max_tokens = 3;
-  const auto ids = chat_ids();
-  EXPECT_EQ(rz_generate(model, ids.data(), ids.size(), &options, nullptr, nullptr), 3) << rz_last_error();
+  EXPECT_EQ(rz_generate(model, ids_.data(), ids_.size(), &options, nullptr, nullptr), 3) << rz_last_error();
   rz_free(model);
 }
 
@@ -221,17 +221,16 @@ TEST_F(CApi, ABatchGivesWhatItsPromptsGiveAlone) {
     e->texts[idx].assign(text, n_bytes);
     e->results[idx] = *result;
   };
-  const auto ids = chat_ids();
   const std::vector<int32_t> too_long(129, 5);
   const rz_prompt prompts[] = {
-      {ids.data(), ids.size()}, {too_long.data(), too_long.size()}, {ids.data(), ids.size()}, {ids.data(), 3}};
+      {ids_.data(), ids_.size()}, {too_long.data(), too_long.size()}, {ids_.data(), ids_.size()}, {ids_.data(), 3}};
   auto options = greedy();
   options.max_tokens = 12;
   EXPECT_EQ(rz_generate_batch(model, prompts, 4, &options, on_result, &ends), 3) << rz_last_error();
   for (const size_t i : {0u, 2u}) {
     EXPECT_EQ(ends.texts[i], "The capital of France is Paris.");
     EXPECT_EQ(ends.results[i].finish_reason, RZ_FINISH_STOP);
-    EXPECT_EQ(ends.results[i].n_prompt, ids.size());
+    EXPECT_EQ(ends.results[i].n_prompt, ids_.size());
   }
   EXPECT_EQ(ends.results[1].finish_reason, RZ_FINISH_ERROR);
   EXPECT_EQ(ends.results[1].error_code, RZ_CONTEXT_LENGTH_EXCEEDED);
@@ -251,20 +250,19 @@ TEST_F(CApi, GivesLogitsVectorsTracesAndWhatTheModelIs) {
   EXPECT_EQ(info.has_chat_template, 1);
   EXPECT_STREQ(info.gpu_refusal, "");
 
-  const auto ids = chat_ids();
   ASSERT_EQ(rz_set_trace(model_, 1), 0);
   std::vector<float> logits(2 * info.n_vocab);
-  const auto n_ids = static_cast<uint32_t>(ids.size());
-  EXPECT_EQ(rz_logits(model_, ids.data(), n_ids, n_ids, 2, logits.data(), logits.size()), 2 * info.n_vocab);
+  const auto n_ids = static_cast<uint32_t>(ids_.size());
+  EXPECT_EQ(rz_logits(model_, ids_.data(), n_ids, n_ids, 2, logits.data(), logits.size()), 2 * info.n_vocab);
   EXPECT_TRUE(std::any_of(logits.begin(), logits.end(), [](float x) { return x != 0; }));
-  EXPECT_LT(rz_logits(model_, ids.data(), n_ids, n_ids, 2, logits.data(), logits.size() - 1), 0);
+  EXPECT_LT(rz_logits(model_, ids_.data(), n_ids, n_ids, 2, logits.data(), logits.size() - 1), 0);
   EXPECT_NE(std::string(rz_last_error()).find("4096"), std::string::npos) << "floats that are needed";
 
   std::vector<float> last(info.d_model), mean(info.d_model);
-  EXPECT_EQ(rz_embed(model_, ids.data(), ids.size(), RZ_POOL_LAST, last.data(), last.size()), info.d_model);
-  EXPECT_EQ(rz_embed(model_, ids.data(), ids.size(), RZ_POOL_MEAN, mean.data(), mean.size()), info.d_model);
+  EXPECT_EQ(rz_embed(model_, ids_.data(), ids_.size(), RZ_POOL_LAST, last.data(), last.size()), info.d_model);
+  EXPECT_EQ(rz_embed(model_, ids_.data(), ids_.size(), RZ_POOL_MEAN, mean.data(), mean.size()), info.d_model);
   EXPECT_NE(last, mean);
-  EXPECT_LT(rz_embed(model_, ids.data(), ids.size(), 0, last.data(), last.size()), 0);
+  EXPECT_LT(rz_embed(model_, ids_.data(), ids_.size(), 0, last.data(), last.size()), 0);
 
   std::vector<std::string> operations;
   const auto on_row = [](const rz_trace_row* row, void* user) {
@@ -277,16 +275,15 @@ TEST_F(CApi, GivesLogitsVectorsTracesAndWhatTheModelIs) {
 }
 
 TEST_F(CApi, ATraceHasEventsTotalsAndANote) {
-  const auto ids = chat_ids();
   const auto options = greedy();
   ASSERT_EQ(rz_set_trace(model_, 1), 0);
-  ASSERT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9);
+  ASSERT_EQ(generate(options), 9);
   ASSERT_EQ(rz_set_trace(model_, 0), 0);
   rz_trace_totals totals{};
   EXPECT_LT(rz_get_trace_totals(model_, &totals), 0) << "struct_size is not set";
   totals.struct_size = sizeof totals;
   ASSERT_EQ(rz_get_trace_totals(model_, &totals), 0) << rz_last_error();
-  EXPECT_EQ(totals.prefill.n_tokens, ids.size());
+  EXPECT_EQ(totals.prefill.n_tokens, ids_.size());
   EXPECT_EQ(totals.decode.n_tokens, 9u) << "eight tokens after the first, and the one that ends the answer";
   EXPECT_GE(totals.decode.n_computed, totals.decode.n_tokens);
   EXPECT_EQ(totals.both.n_steps, totals.prefill.n_steps + totals.decode.n_steps);
@@ -325,7 +322,6 @@ TEST_F(CApi, TellsTheConfigAndWhatEachDeviceHolds) {
 }
 
 TEST_F(CApi, DrawsFromTheCallersLogitsWhatGenerationsDraw) {
-  const auto ids = chat_ids();
   auto options = greedy();
   options.temperature = 1.5f;
   options.top_k = 50;
@@ -337,7 +333,7 @@ TEST_F(CApi, DrawsFromTheCallersLogitsWhatGenerationsDraw) {
     return static_cast<std::vector<int32_t>*>(user)->push_back(token->id), 1;
   };
   options.on_token_user = &expected;
-  ASSERT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 5) << rz_last_error();
+  ASSERT_EQ(generate(options), 5) << rz_last_error();
   const rz_parameter parameters[] = {{"temperature", 1.5}, {"top_k", 50}};
   rz_sampler_options sampling{};
   sampling.struct_size = sizeof sampling;
@@ -349,9 +345,9 @@ TEST_F(CApi, DrawsFromTheCallersLogitsWhatGenerationsDraw) {
   sampling.seed = UINT64_MAX;
   rz_sampler* sampler = rz_sampler_new(&sampling);
   ASSERT_NE(sampler, nullptr) << rz_last_error();
-  std::vector<int32_t> text = ids;
+  std::vector<int32_t> text = ids_;
   std::vector<float> logits(sampling.n_vocab);
-  const auto n_prompt = static_cast<uint32_t>(ids.size());
+  const auto n_prompt = static_cast<uint32_t>(ids_.size());
   for (int i = 0; i < 5; ++i) {
     ASSERT_GT(rz_logits(model_, text.data(), text.size(), n_prompt, 1, logits.data(), logits.size()), 0);
     text.push_back(static_cast<int32_t>(rz_sample(sampler, logits.data(), logits.size(), text.data(), text.size())));
@@ -410,18 +406,16 @@ TEST_F(CApi, ACallbackMayAskTheModelButNotRunIt) {
     a->n_vocab = rz_n_vocab(a->model);
     return 0;
   };
-  const auto ids = chat_ids();
   const auto options = greedy();
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, ask, &asked), 1) << rz_last_error();
+  EXPECT_EQ(generate(options, ask, &asked), 1) << rz_last_error();
   EXPECT_EQ(asked.refused, std::vector<int64_t>(10, -1));
   EXPECT_EQ(asked.codes, std::vector<int>(10, RZ_INVALID_ARGUMENT));
   EXPECT_GT(asked.n_tokens, 1);
   EXPECT_EQ(asked.n_vocab, 2048);
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << "afterwards it is free";
+  EXPECT_EQ(generate(options), 9) << "afterwards it is free";
 }
 
 TEST_F(CApi, AChainOfItsOwnAndBreakersAreGiven) {
-  const auto ids = chat_ids();
   rz_generate_options options = greedy();
   options.temperature = 5;
   options.top_k = 1;
@@ -430,10 +424,10 @@ TEST_F(CApi, AChainOfItsOwnAndBreakersAreGiven) {
   chain.samplers = "top_k;temperature";
   options.chain = &chain;
   std::string text;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 9) << rz_last_error();
+  EXPECT_EQ(generate(options, append, &text), 9) << rz_last_error();
   EXPECT_EQ(text, "The capital of France is Paris.");
   const auto refused = [&] {
-    EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+    EXPECT_LT(generate(options), 0);
     EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
     return std::string(rz_last_error());
   };
@@ -447,7 +441,7 @@ TEST_F(CApi, AChainOfItsOwnAndBreakersAreGiven) {
   chain.n_dry_breakers = 1;
   options.top_k = 0;
   options.temperature = 0;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 9) << rz_last_error();
+  EXPECT_EQ(generate(options), 9) << rz_last_error();
   breakers[0] = nullptr;
   EXPECT_EQ(refused(), "dry_breakers is null");
   chain.dry_breakers = nullptr;
@@ -457,18 +451,17 @@ TEST_F(CApi, AChainOfItsOwnAndBreakersAreGiven) {
 }
 
 TEST_F(CApi, ParametersAreGivenByName) {
-  const auto ids = chat_ids();
   rz_generate_options options = greedy();
   options.temperature = 5;
   rz_parameter parameters[] = {{"temperature", 0}, {"min_p", 0.1}};
   options.parameters = parameters;
   options.n_parameters = 2;
   std::string text;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, append, &text), 9) << rz_last_error();
+  EXPECT_EQ(generate(options, append, &text), 9) << rz_last_error();
   EXPECT_EQ(text, "The capital of France is Paris.");
   const auto refused = [&](rz_parameter parameter) {
     parameters[1] = parameter;
-    EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+    EXPECT_LT(generate(options), 0);
     EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
     return std::string(rz_last_error());
   };
@@ -476,11 +469,10 @@ TEST_F(CApi, ParametersAreGivenByName) {
   EXPECT_EQ(refused({"min_p", 2}), "min_p: expected 0 to 1, actual 2");
   EXPECT_EQ(refused({nullptr, 2}), "parameters.name is null");
   options.parameters = nullptr;
-  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+  EXPECT_LT(generate(options), 0);
 }
 
 TEST_F(CApi, TokensAreBiasedById) {
-  const auto ids = chat_ids();
   rz_generate_options options = greedy();
   const rz_logit_bias bias{7, 1000.0f};
   options.logit_bias = &bias;
@@ -492,20 +484,19 @@ TEST_F(CApi, TokensAreBiasedById) {
     return 1;
   };
   options.on_token_user = &tokens;
-  EXPECT_EQ(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 3) << rz_last_error();
+  EXPECT_EQ(generate(options), 3) << rz_last_error();
   EXPECT_EQ(tokens, std::vector<int32_t>(3, 7));
   options.logit_bias = nullptr;
-  EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, nullptr, nullptr), 0);
+  EXPECT_LT(generate(options), 0);
   EXPECT_STREQ(rz_last_error(), "logit_bias is null");
 }
 
 // The error is reported before anything is computed.
 TEST_F(CApi, ANullPointerWithACountIsAnError) {
-  const auto ids = chat_ids();
   size_t n_pieces = 0;
   const auto count = [](const char*, size_t, void* user) { return static_cast<int>(++*static_cast<size_t*>(user)); };
   const auto expect_refused = [&](const rz_generate_options& options, const char* name) {
-    EXPECT_LT(rz_generate(model_, ids.data(), ids.size(), &options, count, &n_pieces), 0) << name;
+    EXPECT_LT(generate(options, count, &n_pieces), 0) << name;
     EXPECT_EQ(rz_last_error_code(), RZ_INVALID_ARGUMENT);
     EXPECT_NE(std::string(rz_last_error()).find(name), std::string::npos) << rz_last_error();
   };
@@ -546,13 +537,12 @@ TEST_F(CApi, NumbersThatNoModelCanHaveAreRefusedByName) {
 }
 
 TEST_F(CApi, AVectorIsWholeOrTheCallWasCancelled) {
-  const auto ids = chat_ids();
   std::vector<float> vector(1024);
   std::atomic<bool> is_done{false};
   std::thread canceller([&] {
     while (!is_done) rz_cancel(model_);
   });
-  const int64_t n = rz_embed(model_, ids.data(), ids.size(), RZ_POOL_MEAN, vector.data(), vector.size());
+  const int64_t n = rz_embed(model_, ids_.data(), ids_.size(), RZ_POOL_MEAN, vector.data(), vector.size());
   const int code = rz_last_error_code();
   is_done = true;
   canceller.join();

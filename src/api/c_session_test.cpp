@@ -59,6 +59,14 @@ class CSession : public testing::Test {
     return request;
   }
 
+  // Everything that is told of a request, until its end.
+  Told answer(const rz_request& asked, int (*on_each)(const rz_part*, void*) = on_part) {
+    Told told;
+    EXPECT_GT(rz_session_submit(session_, &asked, on_each, on_end, &told), 0) << rz_last_error();
+    EXPECT_EQ(rz_session_wait(session_), 0);
+    return told;
+  }
+
   static constexpr rz_parameter kGreedy{"temperature", 0};
   rz_model* model_ = nullptr;
   rz_session* session_ = nullptr;
@@ -107,34 +115,25 @@ TEST_F(CSession, ReasoningIsPlannedForTheTemplate) {
 }
 
 TEST_F(CSession, BiasTenantAndSaltAreTheRequests) {
-  const auto n_cached = [&](const rz_request& asked) {
-    Told told;
-    EXPECT_GT(rz_session_submit(session_, &asked, on_part, on_end, &told), 0) << rz_last_error();
-    EXPECT_EQ(rz_session_wait(session_), 0);
-    return told.result.n_cached;
-  };
   std::vector<int32_t> long_prompt(100, 9);
   rz_request asked = request();
   asked.ids = long_prompt.data();
   asked.n_ids = long_prompt.size();
   asked.max_tokens = 1;
-  EXPECT_EQ(n_cached(asked), 0u);
+  EXPECT_EQ(answer(asked).result.n_cached, 0u);
   asked.tenant = 5;
-  EXPECT_GT(n_cached(asked), 0u) << "tenants share what is cached";
+  EXPECT_GT(answer(asked).result.n_cached, 0u) << "tenants share what is cached";
   asked.cache_salt = 1;
-  EXPECT_EQ(n_cached(asked), 0u);
+  EXPECT_EQ(answer(asked).result.n_cached, 0u);
   rz_request biased = request();
   const rz_logit_bias bias{7, 1000.0f};
   biased.logit_bias = &bias;
   biased.n_logit_bias = 1;
   biased.max_tokens = 2;
-  Told told;
-  ASSERT_GT(rz_session_submit(session_, &biased, on_part, on_end, &told), 0) << rz_last_error();
-  rz_session_wait(session_);
   char text[64];
   const int32_t expected[] = {7, 7};
   const int64_t n_bytes = rz_detokenize(model_, expected, 2, text, sizeof text);
-  EXPECT_EQ(told.text, std::string(text, static_cast<size_t>(n_bytes)));
+  EXPECT_EQ(answer(biased).text, std::string(text, static_cast<size_t>(n_bytes)));
 }
 
 TEST_F(CSession, AnswersManyRequestsTogether) {
@@ -152,15 +151,9 @@ TEST_F(CSession, AnswersManyRequestsTogether) {
 }
 
 TEST_F(CSession, NoTokensAndSeedsOf64BitsAreAskedForByFieldsThatSaySo) {
-  const auto tokens_of = [&](const rz_request& asked) {
-    Told told;
-    EXPECT_GT(rz_session_submit(session_, &asked, on_part, on_end, &told), 0) << rz_last_error();
-    rz_session_wait(session_);
-    return told;
-  };
   rz_request none = request();
   none.has_max_tokens = 1;
-  const Told told = tokens_of(none);
+  const Told told = answer(none);
   EXPECT_EQ(told.n_tokens, 0);
   EXPECT_EQ(told.result.finish_reason, RZ_FINISH_LENGTH);
   constexpr rz_parameter hot[] = {{"temperature", 2}, {"seed", 7}};
@@ -168,22 +161,20 @@ TEST_F(CSession, NoTokensAndSeedsOf64BitsAreAskedForByFieldsThatSaySo) {
   drawn.parameters = hot;
   drawn.n_parameters = 2;
   drawn.max_tokens = 20;
-  const std::string of_seven = tokens_of(drawn).text;
+  const std::string of_seven = answer(drawn).text;
   drawn.has_seed = 1;
   drawn.seed = 7;
-  EXPECT_EQ(tokens_of(drawn).text, of_seven);
+  EXPECT_EQ(answer(drawn).text, of_seven);
   drawn.seed = UINT64_MAX;
-  const std::string of_last = tokens_of(drawn).text;
+  const std::string of_last = answer(drawn).text;
   drawn.seed = UINT64_MAX - 1;
-  EXPECT_NE(tokens_of(drawn).text, of_last);
+  EXPECT_NE(answer(drawn).text, of_last);
 }
 
 TEST_F(CSession, HoldsAnswersToAForm) {
   rz_request asked = request();
   asked.gbnf = "root ::= \"no\"";
-  Told told;
-  ASSERT_GT(rz_session_submit(session_, &asked, nullptr, on_end, &told), 0) << rz_last_error();
-  rz_session_wait(session_);
+  Told told = answer(asked, nullptr);
   EXPECT_EQ(told.text, "no");
   asked.json_schema = "{}";
   EXPECT_LT(rz_session_submit(session_, &asked, nullptr, on_end, &told), 0);
@@ -196,7 +187,7 @@ TEST_F(CSession, HoldsAnswersToAForm) {
 TEST_F(CSession, CancelsAndEndsAtTheDeadline) {
   rz_request endless = request();
   endless.ignore_eos = 1;
-  Told cancelled, late, by_free;
+  Told cancelled, by_free;
   const int64_t id = rz_session_submit(session_, &endless, nullptr, on_end, &cancelled);
   ASSERT_GT(id, 0);
   EXPECT_EQ(rz_session_cancel(session_, id), 0);
@@ -207,9 +198,7 @@ TEST_F(CSession, CancelsAndEndsAtTheDeadline) {
   const std::vector<int32_t> long_prompt(120, 5);
   endless.ids = long_prompt.data();
   endless.n_ids = long_prompt.size();
-  ASSERT_GT(rz_session_submit(session_, &endless, nullptr, on_end, &late), 0);
-  rz_session_wait(session_);
-  EXPECT_EQ(late.result.finish_reason, RZ_FINISH_DEADLINE);
+  EXPECT_EQ(answer(endless, nullptr).result.finish_reason, RZ_FINISH_DEADLINE);
   endless.timeout_ms = 0;
   ASSERT_GT(rz_session_submit(session_, &endless, nullptr, on_end, &by_free), 0);
   rz_session_free(session_);
@@ -224,9 +213,7 @@ TEST_F(CSession, IsCancelledByAPartThatIsRefused) {
   const char* stop[] = {"IX"};
   asked.stop = stop;
   for (asked.n_stop = 0; asked.n_stop < 2; ++asked.n_stop) {
-    Told told;
-    ASSERT_GT(rz_session_submit(session_, &asked, refuse, on_end, &told), 0) << rz_last_error();
-    rz_session_wait(session_);
+    const Told told = answer(asked, refuse);
     EXPECT_EQ(told.n_tokens, 1);
     EXPECT_EQ(told.n_ends, 1);
     EXPECT_EQ(told.result.finish_reason, RZ_FINISH_CANCELLED);
@@ -368,11 +355,7 @@ TEST_F(CSession, GivesLogitsTracesAndAnEmptyCacheBesideItsRequests) {
   EXPECT_EQ(beside.n_ends, 1);
   EXPECT_EQ(beside.result.finish_reason, RZ_FINISH_CONTEXT);
   EXPECT_EQ(rz_session_clear_cache(session_), 0);
-  const rz_request asked = request();
-  Told told;
-  ASSERT_GT(rz_session_submit(session_, &asked, on_part, on_end, &told), 0);
-  rz_session_wait(session_);
-  EXPECT_EQ(told.result.n_cached, 0u);
+  EXPECT_EQ(answer(request()).result.n_cached, 0u);
   rz_session_free(session_);
   session_ = nullptr;
   ASSERT_GT(rz_logits(model_, ids_.data(), n_ids, n_ids, 1, alone.data(), n_vocab), 0);

@@ -1,13 +1,14 @@
 #include "api/found_model.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "hub/digest.h"
 #include "hub/store.h"
 #include "realizar/engine.h"
@@ -37,7 +38,6 @@ class FoundModelTest : public testing::Test {
     options_.models_store = root_.string();
     options_.backend = BackendChoice::kCpu;
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   hub::StoredFile text(hub::FileRole role, const std::string& content) const {
     const std::string sha256 = hub::sha256_text(content);
@@ -45,8 +45,7 @@ class FoundModelTest : public testing::Test {
     return {role, std::string(hub::role_name(role)), sha256, content.size()};
   }
   void put(const std::string& name, std::vector<hub::StoredFile> files) const {
-    const Status status = store_.put({*hub::parse_name(name), "", "", "", std::move(files)});
-    ASSERT_TRUE(status.ok()) << status.error().message;
+    must(store_.put({*hub::parse_name(name), "", "", "", std::move(files)}));
   }
   std::string refusal(const std::string& name) const {
     const auto model = LanguageModel::load(name, options_);
@@ -55,37 +54,34 @@ class FoundModelTest : public testing::Test {
     return model.error().message;
   }
 
-  fs::path root_ = fs::temp_directory_path() / ("found_model_test" + std::to_string(::getpid()));
+  TempFolder root_;
   hub::Store store_{root_};
   LoadOptions options_;
 };
 
 TEST_F(FoundModelTest, ANameLoadsWhatLiesBesideTheModelToo) {
-  const auto named = LanguageModel::load("mine", options_);
-  ASSERT_TRUE(named.ok()) << named.error().message;
-  EXPECT_EQ(named->info().n_ctx, 128u);
-  EXPECT_EQ(named->default_sampling().temperature, 0.25F);
-  EXPECT_TRUE(named->info().notes.empty());
-  const auto plain = LanguageModel::load(kBundledModel, options_);
-  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  const auto named = must(LanguageModel::load("mine", options_));
+  EXPECT_EQ(named.info().n_ctx, 128u);
+  EXPECT_EQ(named.default_sampling().temperature, 0.25F);
+  EXPECT_TRUE(named.info().notes.empty());
+  const auto plain = must(LanguageModel::load(kBundledModel, options_));
   const std::vector<ChatMessage> all = {
       {"system", "Be brief."}, {"user", "Hello"}, {"assistant", "Good day."}, {"user", "hi"}};
-  EXPECT_EQ(*named->chat_prompt({{"user", "hi"}}), *plain->chat_prompt(all));
-  EXPECT_EQ(*named->apply_chat_template(R"({"messages": [{"role": "user", "content": "hi"}]})"),
-            *plain->chat_prompt(all));
+  EXPECT_EQ(*named.chat_prompt({{"user", "hi"}}), *plain.chat_prompt(all));
+  EXPECT_EQ(*named.apply_chat_template(R"({"messages": [{"role": "user", "content": "hi"}]})"),
+            *plain.chat_prompt(all));
   const std::vector<ChatMessage> with_own = {
       {"user", "Hello"}, {"assistant", "Good day."}, {"system", "Be kind."}, {"user", "hi"}};
-  EXPECT_EQ(*named->chat_prompt({{"system", "Be kind."}, {"user", "hi"}}), *plain->chat_prompt(with_own));
-  EXPECT_EQ(*plain->apply_chat_template(R"({"messages": [{"role": "user", "content": "hi"}]})"),
-            *plain->chat_prompt({{"user", "hi"}}));
+  EXPECT_EQ(*named.chat_prompt({{"system", "Be kind."}, {"user", "hi"}}), *plain.chat_prompt(with_own));
+  EXPECT_EQ(*plain.apply_chat_template(R"({"messages": [{"role": "user", "content": "hi"}]})"),
+            *plain.chat_prompt({{"user", "hi"}}));
 }
 
 TEST_F(FoundModelTest, MessagesThatAreNoneAreToldOfAndNotUsed) {
-  const auto odd = LanguageModel::load("odd", options_);
-  ASSERT_TRUE(odd.ok()) << odd.error().message;
-  ASSERT_EQ(odd->info().notes.size(), 1u);
-  EXPECT_NE(odd->info().notes[0].find("messages"), std::string::npos);
-  EXPECT_TRUE(odd->chat_prompt({{"user", "hi"}}).ok());
+  const auto odd = must(LanguageModel::load("odd", options_));
+  ASSERT_EQ(odd.info().notes.size(), 1u);
+  EXPECT_NE(odd.info().notes[0].find("messages"), std::string::npos);
+  EXPECT_TRUE(odd.chat_prompt({{"user", "hi"}}).ok());
 }
 
 TEST_F(FoundModelTest, WhatIsNotHereIsAnErrorThatSaysWhatToDo) {
