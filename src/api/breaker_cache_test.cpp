@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/loaded_model.h"
+#include "base/result_checks.h"
 #include "engine/engine.h"
 #include "sampling/dry.h"
 
@@ -12,9 +13,7 @@ namespace {
 class Breakers : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    auto loaded = LoadedModel::load(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf", {});
-    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-    loaded_ = std::move(*loaded);
+    loaded_ = must(LoadedModel::load(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf", {}));
   }
   static void TearDownTestSuite() { loaded_.reset(); }
 
@@ -25,10 +24,8 @@ class Breakers : public testing::Test {
   // The text after its last breaker.
   std::string after(const std::vector<std::string>& texts, const std::string& text) {
     const auto tokens = encode(text);
-    const auto breakers = cache_.of(texts);
-    EXPECT_TRUE(breakers.ok());
-    return tokenizer().decode(std::span(tokens).last(n_after_breaker(breakers->get(), tokens)),
-                              {.skip_special = false});
+    const auto breakers = must(cache_.of(texts));
+    return tokenizer().decode(std::span(tokens).last(n_after_breaker(breakers.get(), tokens)), {.skip_special = false});
   }
 
   static std::unique_ptr<LoadedModel> loaded_;
@@ -38,13 +35,12 @@ class Breakers : public testing::Test {
 std::unique_ptr<LoadedModel> Breakers::loaded_;
 
 TEST_F(Breakers, AreTokensThatHoldTheirText) {
-  const auto breakers = cache_.of(std::vector<std::string>{"\n", ":"});
-  ASSERT_TRUE(breakers.ok());
+  const auto breakers = must(cache_.of(std::vector<std::string>{"\n", ":"}));
   for (int32_t id = 0; id < tokenizer().n_vocab(); ++id) {
     const std::string bytes = tokenizer().token_bytes(TokenId{id}, {.skip_special = false});
-    EXPECT_EQ(has_token((*breakers)->whole, TokenId{id}), bytes.find_first_of("\n:") != std::string::npos) << bytes;
+    EXPECT_EQ(has_token(breakers->whole, TokenId{id}), bytes.find_first_of("\n:") != std::string::npos) << bytes;
   }
-  EXPECT_TRUE((*breakers)->rests.empty());
+  EXPECT_TRUE(breakers->rests.empty());
   EXPECT_EQ(after({"\n", ":"}, "first: line\nsecond one"), "second one");
   EXPECT_EQ(after({"\n", ":"}, "nothing here"), "nothing here");
 }

@@ -9,6 +9,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "engine/engine.h"
 
 namespace realizar {
@@ -23,17 +25,15 @@ TEST(LoadedModel, HoldsTheContextsOfAllRequestsWhateverTheirLength) {
   options.backend = BackendChoice::kCpu;
   options.n_ctx = 57;
   options.batch.max_seqs = 8;
-  const auto model = LoadedModel::load(kModel, options);
-  ASSERT_TRUE(model.ok()) << model.error().message;
+  const auto model = must(LoadedModel::load(kModel, options));
   std::vector<Request> requests(8);
   for (size_t i = 0; i < requests.size(); ++i) {
     requests[i].prompt.assign(32, TokenId{static_cast<int32_t>(i)});
     requests[i].max_tokens = 25;
     requests[i].ignore_eos = true;
   }
-  const auto generations = (*model)->engine->generate_all(requests);
-  ASSERT_TRUE(generations.ok()) << generations.error().message;
-  for (const Generation& generation : *generations) {
+  const auto generations = must(model->engine->generate_all(requests));
+  for (const Generation& generation : generations) {
     EXPECT_EQ(generation.tokens.size(), 25u);
     EXPECT_EQ(generation.stats.n_preemptions, 0u);
   }
@@ -59,18 +59,16 @@ TEST(LoadedModel, AContextBesideTheFileIsBoundedByWhatTheModelWasMadeFor) {
     options.backend = BackendChoice::kCpu;
     options.n_ctx = c.given;
     options.beside.params = c.params;
-    const auto model = LoadedModel::load(kModel, options);
-    ASSERT_TRUE(model.ok()) << c.params << ": " << model.error().message;
-    EXPECT_EQ((*model)->info.n_ctx, c.n_ctx) << c.params;
+    const auto model = must(LoadedModel::load(kModel, options), c.params);
+    EXPECT_EQ(model->info.n_ctx, c.n_ctx) << c.params;
     bool is_told = false;
-    for (const std::string& note : (*model)->info.notes) {
+    for (const std::string& note : model->info.notes) {
       is_told |= note.find("the model was made for 1024 tokens") != std::string::npos;
     }
     EXPECT_EQ(is_told, c.is_told) << c.params;
-    EXPECT_GT((*model)->list_bytes, 0u);
-    const auto needed = LoadedModel::needed_bytes(kModel, options);
-    ASSERT_TRUE(needed.ok());
-    EXPECT_GE(*needed, (*model)->info.kv_bytes + (*model)->list_bytes);
+    EXPECT_GT(model->list_bytes, 0u);
+    const auto needed = must(LoadedModel::needed_bytes(kModel, options));
+    EXPECT_GE(needed, model->info.kv_bytes + model->list_bytes);
   }
 }
 
@@ -79,10 +77,8 @@ TEST(LoadedModel, ACacheBeyondTheMachinesMemoryIsRefusedWithBothNumbers) {
   options.backend = BackendChoice::kCpu;
   options.cache.n_tokens = UINT32_MAX;
   const auto model = LoadedModel::load(kModel, options);
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().code, ErrorCode::kResourceExhausted);
-  EXPECT_NE(model.error().message.find("no memory for a cache of 4294967295 tokens"), std::string::npos);
-  EXPECT_NE(model.error().message.find("and this machine has"), std::string::npos) << model.error().message;
+  ASSERT_TRUE(fails_with(model, ErrorCode::kResourceExhausted, "no memory for a cache of 4294967295 tokens"));
+  EXPECT_TRUE(fails_with(model, "and this machine has"));
 }
 
 TEST(LoadedModel, EveryBoundIsToldByItsOwnName) {
@@ -108,20 +104,14 @@ TEST(LoadedModel, TellsOfATokenizerThatItDoesNotKnow) {
   std::string bytes((std::istreambuf_iterator<char>(from)), {});
   constexpr std::string_view kKey = "tokenizer.ggml.model";
   bytes.replace(bytes.find(kKey) + kKey.size() + 12, 4, "none");  // after the type and length of its text, "gpt2"
-  const fs::path path = fs::path(testing::TempDir()) / ("rz_tokenizer_" + std::to_string(::getpid()) + ".gguf");
-  std::ofstream(path, std::ios::binary) << bytes;
-  const auto model = LoadedModel::load(path.string(), {});
-  fs::remove(path);
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.error().code, ErrorCode::kUnsupported);
-  EXPECT_NE(model.error().message.find("none"), std::string::npos) << model.error().message;
+  const TempFolder folder;
+  EXPECT_TRUE(fails_with(LoadedModel::load(folder.put("model.gguf", bytes), {}), ErrorCode::kUnsupported, "none"));
 }
 
 // A model file that changes during loading, as soon as the first tensor is loaded.
 class AFileThatChangesDuringTheLoad : public testing::Test {
  protected:
-  void SetUp() override { fs::copy_file(kModel, path_, fs::copy_options::overwrite_existing); }
-  void TearDown() override { fs::remove(path_); }
+  void SetUp() override { fs::copy_file(kModel, path_); }
 
   template <class Change>
   Result<std::unique_ptr<LoadedModel>> load(BackendChoice backend, const Change& change) {
@@ -136,12 +126,12 @@ class AFileThatChangesDuringTheLoad : public testing::Test {
     return LoadedModel::load(path_.string(), options);
   }
 
-  fs::path path_ = fs::path(testing::TempDir()) / ("rz_load_" + std::to_string(::getpid()) + ".gguf");
+  const TempFolder folder_;
+  const fs::path path_ = folder_ / "model.gguf";
 };
 
 TEST_F(AFileThatChangesDuringTheLoad, FailsThatLoadAloneWhereItShrinks) {
-  const auto other = LoadedModel::load(kModel, {});
-  ASSERT_TRUE(other.ok()) << other.error().message;
+  const auto other = must(LoadedModel::load(kModel, {}));
   for (const BackendChoice backend : {BackendChoice::kCpu, BackendChoice::kReference}) {
     fs::copy_file(kModel, path_, fs::copy_options::overwrite_existing);
     const auto loaded = load(backend, [this] { fs::resize_file(path_, 4096); });
@@ -153,7 +143,7 @@ TEST_F(AFileThatChangesDuringTheLoad, FailsThatLoadAloneWhereItShrinks) {
   Request request;
   request.prompt = {TokenId{1}, TokenId{2}};
   request.max_tokens = 3;
-  EXPECT_TRUE((*other)->engine->generate(request, {}).ok());
+  EXPECT_TRUE(other->engine->generate(request, {}).ok());
 }
 
 TEST_F(AFileThatChangesDuringTheLoad, FailsWhereItIsWrittenTo) {
@@ -162,9 +152,7 @@ TEST_F(AFileThatChangesDuringTheLoad, FailsWhereItIsWrittenTo) {
     file.seekp(-100, std::ios::end);
     file << "changed";
   });
-  ASSERT_FALSE(loaded.ok());
-  EXPECT_NE(loaded.error().message.find("was written to while it was read"), std::string::npos)
-      << loaded.error().message;
+  EXPECT_TRUE(fails_with(loaded, "was written to while it was read"));
 }
 
 TEST_F(AFileThatChangesDuringTheLoad, IsLoadedWhereItIsReplacedOrDeleted) {
@@ -172,13 +160,12 @@ TEST_F(AFileThatChangesDuringTheLoad, IsLoadedWhereItIsReplacedOrDeleted) {
 }
 
 TEST_F(AFileThatChangesDuringTheLoad, MayShrinkOnceItIsLoaded) {
-  const auto loaded = load(BackendChoice::kCpu, [] {});
-  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  const auto loaded = must(load(BackendChoice::kCpu, [] {}));
   fs::resize_file(path_, 0);
   Request request;
-  request.prompt = (*loaded)->tokenizer->encode("The capital of France is");
+  request.prompt = loaded->tokenizer->encode("The capital of France is");
   request.max_tokens = 3;
-  EXPECT_EQ((*loaded)->engine->generate(request, {}).value().tokens.size(), 3u);
+  EXPECT_EQ(loaded->engine->generate(request, {}).value().tokens.size(), 3u);
 }
 
 // An unusable draft model is detected before the large model's weights are read.
@@ -190,13 +177,9 @@ TEST(ADraftModel, IsRefusedBeforeAnyWeightIsLoaded) {
     ADD_FAILURE() << "a weight was loaded";
     return true;
   };
-  const auto absent = LoadedModel::load(kModel, options);
-  ASSERT_FALSE(absent.ok());
-  EXPECT_NE(absent.error().message.find("/no/such/draft.gguf"), std::string::npos) << absent.error().message;
+  EXPECT_TRUE(fails_with(LoadedModel::load(kModel, options), "/no/such/draft.gguf"));
   options.draft.path = RZ_SOURCE_DIR "/tests/data/conformance/llama.gguf";
-  const auto other = LoadedModel::load(kModel, options);
-  ASSERT_FALSE(other.ok());
-  EXPECT_NE(other.error().message.find("expected a vocabulary of"), std::string::npos) << other.error().message;
+  EXPECT_TRUE(fails_with(LoadedModel::load(kModel, options), "expected a vocabulary of"));
 }
 
 // Counts how often files are opened while it exists.
@@ -221,21 +204,18 @@ class OpenCounter {
 
 TEST(ADraftModel, AndTheModelThatItServesAreOpenedOnce) {
   // Copies, since other tests may open the model at the same time.
-  const std::string folder = testing::TempDir(), id = std::to_string(::getpid());
-  const fs::path model = folder + "/rz_model_" + id + ".gguf", draft = folder + "/rz_draft_" + id + ".gguf";
-  fs::copy_file(kModel, model, fs::copy_options::overwrite_existing);
-  fs::copy_file(kModel, draft, fs::copy_options::overwrite_existing);
+  const TempFolder folder;
+  const fs::path model = folder / "model.gguf", draft = folder / "draft.gguf";
+  fs::copy_file(kModel, model);
+  fs::copy_file(kModel, draft);
   OpenCounter counter;
   const int model_watch = counter.watch(model), draft_watch = counter.watch(draft);
   if (model_watch < 0 || draft_watch < 0) GTEST_SKIP() << "files cannot be watched here";
   LoadOptions options;
   options.backend = BackendChoice::kCpu;
   options.draft.path = draft.string();
-  const auto loaded = LoadedModel::load(model.string(), options);
+  must(LoadedModel::load(model.string(), options));
   auto opened = counter.opened();
-  fs::remove(model);
-  fs::remove(draft);
-  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_EQ(opened[model_watch], 1);
   EXPECT_EQ(opened[draft_watch], 1);
 }
@@ -244,28 +224,25 @@ TEST(SettingsBesideAFile, GoBeforeThoseOfTheFile) {
   LoadOptions options;
   options.beside.chat_template = "{{ .System }}|{{ .Prompt }}|";
   options.beside.params = R"({"temperature": 0.125, "top_k": 7, "stop": ["END", ""], "num_ctx": 256, "num_gpu": 3})";
-  const auto loaded = LoadedModel::load(kModel, options);
-  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-  EXPECT_EQ((*loaded)->info.n_ctx, 256u);
-  EXPECT_EQ((*loaded)->generation_config.sampling.temperature, 0.125f);
-  EXPECT_EQ((*loaded)->generation_config.sampling.top_k, 7);
-  EXPECT_EQ((*loaded)->generation_config.stop, std::vector<std::string>{"END"});
-  const auto pieces = (*loaded)->render_chat(
-      {{"messages", {{{"role", "system"}, {"content", "S"}}, {{"role", "user"}, {"content", "U"}}}}});
-  ASSERT_TRUE(pieces.ok()) << pieces.error().message;
+  const auto loaded = must(LoadedModel::load(kModel, options));
+  EXPECT_EQ(loaded->info.n_ctx, 256u);
+  EXPECT_EQ(loaded->generation_config.sampling.temperature, 0.125f);
+  EXPECT_EQ(loaded->generation_config.sampling.top_k, 7);
+  EXPECT_EQ(loaded->generation_config.stop, std::vector<std::string>{"END"});
+  const auto pieces = must(loaded->render_chat(
+      {{"messages", {{{"role", "system"}, {"content", "S"}}, {{"role", "user"}, {"content", "U"}}}}}));
   std::string prompt;
-  for (const auto& piece : *pieces) prompt += piece.text;
+  for (const auto& piece : pieces) prompt += piece.text;
   EXPECT_TRUE(prompt.ends_with("S|U|")) << prompt;
 }
 
 TEST(SettingsBesideAFile, ThatCannotBeReadAreToldOf) {
   LoadOptions options;
   options.beside.chat_template = "{{ template \"other\" . }}";
-  const auto loaded = LoadedModel::load(kModel, options);
-  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-  ASSERT_EQ((*loaded)->info.notes.size(), 1u);
-  EXPECT_NE((*loaded)->info.notes[0].find("is not used"), std::string::npos);
-  EXPECT_TRUE((*loaded)->chat_template.has_value());
+  const auto loaded = must(LoadedModel::load(kModel, options));
+  ASSERT_EQ(loaded->info.notes.size(), 1u);
+  EXPECT_NE(loaded->info.notes[0].find("is not used"), std::string::npos);
+  EXPECT_TRUE(loaded->chat_template.has_value());
   options.beside = {"", "[]"};
   EXPECT_EQ(LoadedModel::load(kModel, options).error().subject, "params");
 }
@@ -273,26 +250,24 @@ TEST(SettingsBesideAFile, ThatCannotBeReadAreToldOf) {
 TEST(SettingsBesideAFile, ThatAreOutOfRangeAreLeftOut) {
   LoadOptions options;
   options.beside.params = R"({"top_p": 7})";
-  const auto loaded = LoadedModel::load(kModel, options);
-  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-  EXPECT_EQ((*loaded)->generation_config.sampling.top_p, SamplingParams().top_p);
-  ASSERT_EQ((*loaded)->info.notes.size(), 1u);
-  EXPECT_NE((*loaded)->info.notes[0].find("top_p"), std::string::npos);
+  const auto loaded = must(LoadedModel::load(kModel, options));
+  EXPECT_EQ(loaded->generation_config.sampling.top_p, SamplingParams().top_p);
+  ASSERT_EQ(loaded->info.notes.size(), 1u);
+  EXPECT_NE(loaded->info.notes[0].find("top_p"), std::string::npos);
 }
 
 TEST(ToolTemplate, IsUsedWhereThereAreTools) {
-  auto loaded = LoadedModel::load(kModel, {});
-  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-  EXPECT_EQ((*loaded)->template_for(true), (*loaded)->template_for(false));
-  ASSERT_TRUE((*loaded)->use_template("one").ok());
-  (*loaded)->tool_template = *text::ChatTemplate::parse("tools");
+  auto loaded = must(LoadedModel::load(kModel, {}));
+  EXPECT_EQ(loaded->template_for(true), loaded->template_for(false));
+  ASSERT_TRUE(loaded->use_template("one").ok());
+  loaded->tool_template = *text::ChatTemplate::parse("tools");
   const auto rendered = [&](const nlohmann::ordered_json& variables) {
-    return (*loaded)->render_chat(variables)->front().text;
+    return loaded->render_chat(variables)->front().text;
   };
   EXPECT_EQ(rendered({{"messages", nlohmann::json::array()}}), "one");
   EXPECT_EQ(rendered({{"tools", nlohmann::json::array()}}), "one");
   EXPECT_EQ(rendered({{"tools", {{{"type", "function"}}}}}), "tools");
-  ASSERT_TRUE((*loaded)->use_template("other").ok());
+  ASSERT_TRUE(loaded->use_template("other").ok());
   EXPECT_EQ(rendered({{"tools", {{{"type", "function"}}}}}), "other");
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/result_checks.h"
 #include "model/config_reader.h"
 #include "realizar/engine.h"
 
@@ -10,26 +11,23 @@ namespace {
 
 TEST(MemoryNeeds, TheCacheIsCountedAsTheEngineMakesIt) {
   const std::string path = RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf";
-  const auto file = ModelFile::open(path);
-  ASSERT_TRUE(file.ok());
+  const auto file = must(ModelFile::open(path));
   for (const CacheType type : {CacheType::kF32, CacheType::kF16, CacheType::kQ8_0}) {
     for (const uint32_t n_ctx : {32u, 33u, 500u}) {
-      const auto model = LanguageModel::load(
-          path, {.backend = BackendChoice::kCpu, .n_ctx = n_ctx, .cpu = {.n_threads = 1}, .cache = {.type = type}});
-      ASSERT_TRUE(model.ok());
+      const auto model = must(LanguageModel::load(
+          path, {.backend = BackendChoice::kCpu, .n_ctx = n_ctx, .cpu = {.n_threads = 1}, .cache = {.type = type}}));
       engine::EngineOptions options;
       options.n_ctx = options.kv_tokens = n_ctx;
       options.kv_type = static_cast<KvType>(type);
-      EXPECT_EQ(kv_bytes(*read_config(*file, {.n_ctx = n_ctx}), options), model->info().kv_bytes)
+      EXPECT_EQ(kv_bytes(*read_config(file, {.n_ctx = n_ctx}), options), model.info().kv_bytes)
           << option_name(type) << ", " << n_ctx << " tokens";
     }
   }
 }
 
 TEST(MemoryNeeds, ACacheHoldsAsManyContextsAsThereIsMemoryForAndOneAtLeast) {
-  const auto file = ModelFile::open(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-  ASSERT_TRUE(file.ok());
-  const ModelConfig config = *read_config(*file, {.n_ctx = 100});
+  const auto file = must(ModelFile::open(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf"));
+  const ModelConfig config = *read_config(file, {.n_ctx = 100});
   engine::EngineOptions options;
   options.n_ctx = 100;
   const auto host_bytes = [&](uint32_t n_contexts) {

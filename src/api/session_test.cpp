@@ -1,4 +1,5 @@
 #include "realizar/session.h"
+#include "base/result_checks.h"
 
 #include <gtest/gtest.h>
 
@@ -24,10 +25,9 @@ constexpr const char* kParis = "The capital of France is Paris.";
 class SessionTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto loaded = LanguageModel::load(
-        kTinyModel, {.backend = BackendChoice::kCpu, .n_ctx = 256, .cpu = {.n_threads = 2}, .batch = {.max_seqs = 4}});
-    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-    model_ = std::make_unique<LanguageModel>(std::move(*loaded));
+    model_ = std::make_unique<LanguageModel>(must(LanguageModel::load(
+        kTinyModel,
+        {.backend = BackendChoice::kCpu, .n_ctx = 256, .cpu = {.n_threads = 2}, .batch = {.max_seqs = 4}})));
   }
 
   Request greedy(const std::string& question = "What is the capital of France?") const {
@@ -48,27 +48,25 @@ TEST_F(SessionTest, RequestsOfManyThreadsGiveWhatTheyGiveAlone) {
     requests.push_back(greedy("Question " + std::to_string(i) + "?"));
     alone.push_back(model_->generate_text(requests.back())->text);
   }
-  auto session = Session::open(*model_);
-  ASSERT_TRUE(session.ok()) << session.error().message;
+  auto session = must(Session::open(*model_));
   std::vector<std::string> together(requests.size());
   std::vector<std::thread> threads;
   for (size_t i = 0; i < requests.size(); ++i) {
-    threads.emplace_back([&, i] { together[i] = session->ask(requests[i]).get()->text; });
+    threads.emplace_back([&, i] { together[i] = session.ask(requests[i]).get()->text; });
   }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(together, alone);
-  session->wait();
-  EXPECT_EQ(session->n_open(), 0u);
+  session.wait();
+  EXPECT_EQ(session.n_open(), 0u);
 }
 
 TEST_F(SessionTest, NoTokenComesAfterAStopString) {
   const TextOptions text{.stop = {" is"}};
   const auto alone = model_->generate_text(greedy(), text);
   ASSERT_EQ(alone->text, "The capital of France");
-  auto session = Session::open(*model_);
-  ASSERT_TRUE(session.ok()) << session.error().message;
+  auto session = must(Session::open(*model_));
   std::vector<std::future<Result<TextGeneration>>> answers;
-  for (int i = 0; i < 20; ++i) answers.push_back(session->ask(greedy(), text));
+  for (int i = 0; i < 20; ++i) answers.push_back(session.ask(greedy(), text));
   for (auto& answer : answers) {
     const auto result = answer.get();
     EXPECT_EQ(result->text, alone->text);
@@ -78,8 +76,7 @@ TEST_F(SessionTest, NoTokenComesAfterAStopString) {
 }
 
 TEST_F(SessionTest, CallbacksTellEveryTokenAndTheEnd) {
-  auto session = Session::open(*model_);
-  ASSERT_TRUE(session.ok());
+  auto session = must(Session::open(*model_));
   std::string text;
   std::vector<TokenId> tokens;
   std::optional<TextGeneration> end;
@@ -94,8 +91,8 @@ TEST_F(SessionTest, CallbacksTellEveryTokenAndTheEnd) {
   };
   Request request = greedy();
   request.logprobs = true;
-  ASSERT_TRUE(session->submit(request, {}, on_text, [&](Result<TextGeneration> result) { end = *result; }).ok());
-  session->wait();
+  ASSERT_TRUE(session.submit(request, {}, on_text, [&](Result<TextGeneration> result) { end = *result; }).ok());
+  session.wait();
   ASSERT_TRUE(end.has_value());
   EXPECT_EQ(text, kParis);
   EXPECT_EQ(end->text, kParis);
@@ -105,8 +102,7 @@ TEST_F(SessionTest, CallbacksTellEveryTokenAndTheEnd) {
 }
 
 TEST_F(SessionTest, ARequestIsCancelledByItsCallbackItsNumberOrTheSession) {
-  auto session = Session::open(*model_);
-  ASSERT_TRUE(session.ok());
+  auto session = must(Session::open(*model_));
   Request endless = greedy();
   endless.ignore_eos = true;
   endless.max_tokens = std::nullopt;
@@ -117,19 +113,18 @@ TEST_F(SessionTest, ARequestIsCancelledByItsCallbackItsNumberOrTheSession) {
     reasons.push_back(result->finish_reason);
   };
   ASSERT_TRUE(session
-                  ->submit(
+                  .submit(
                       endless, {}, [](const TextEvent&) { return false; }, on_end)
                   .ok());
-  session->wait();
+  session.wait();
   EXPECT_EQ(reasons, std::vector{FinishReason::kCancelled});
-  const auto id = session->submit(endless, {}, {}, on_end);
-  ASSERT_TRUE(id.ok());
-  session->cancel(*id);
-  session->cancel(RequestId{99});
-  session->wait();
+  const auto id = must(session.submit(endless, {}, {}, on_end));
+  session.cancel(id);
+  session.cancel(RequestId{99});
+  session.wait();
   EXPECT_EQ(reasons.size(), 2u);
-  for (int i = 0; i < 6; ++i) ASSERT_TRUE(session->submit(endless, {}, {}, on_end).ok());
-  { const Session ended = std::move(*session); }
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(session.submit(endless, {}, {}, on_end).ok());
+  { const Session ended = std::move(session); }
   EXPECT_EQ(reasons.size(), 8u) << "every end was told";
   for (const FinishReason reason : reasons) {
     EXPECT_TRUE(reason == FinishReason::kCancelled || reason == FinishReason::kContext) << to_string(reason);
@@ -139,8 +134,7 @@ TEST_F(SessionTest, ARequestIsCancelledByItsCallbackItsNumberOrTheSession) {
 
 // The engine may be ahead by then, or may have ended the request itself.
 TEST_F(SessionTest, ACallbackThatGivesFalseIsCalledNoMoreAndTheRequestIsCancelled) {
-  auto session = Session::open(*model_);
-  ASSERT_TRUE(session.ok());
+  auto session = must(Session::open(*model_));
   Request short_one = greedy();
   short_one.max_tokens = 2;
   for (const Request& request : {greedy(), short_one}) {
@@ -155,8 +149,8 @@ TEST_F(SessionTest, ACallbackThatGivesFalseIsCalledNoMoreAndTheRequestIsCancelle
         EXPECT_EQ(result->tokens.size(), 1u);
         EXPECT_EQ(result->stats.n_generated, 1u);
       };
-      ASSERT_TRUE(session->submit(request, text, refuse, on_end).ok());
-      session->wait();
+      ASSERT_TRUE(session.submit(request, text, refuse, on_end).ok());
+      session.wait();
       EXPECT_EQ(n_calls, 1);
       EXPECT_EQ(n_ends, 1);
     }
@@ -164,16 +158,14 @@ TEST_F(SessionTest, ACallbackThatGivesFalseIsCalledNoMoreAndTheRequestIsCancelle
 }
 
 TEST_F(SessionTest, ACallbackMaySubmitMore) {
-  auto session = Session::open(*model_);
-  ASSERT_TRUE(session.ok());
+  auto session = must(Session::open(*model_));
   std::string second;
   const auto ask_again = [&](const Result<TextGeneration>& first) {
     EXPECT_EQ(first->text, kParis);
-    const auto id = session->submit(greedy(), {}, {}, [&](Result<TextGeneration> result) { second = result->text; });
-    EXPECT_TRUE(id.ok());
+    must(session.submit(greedy(), {}, {}, [&](Result<TextGeneration> result) { second = result->text; }));
   };
-  ASSERT_TRUE(session->submit(greedy(), {}, {}, ask_again).ok());
-  session->wait();
+  ASSERT_TRUE(session.submit(greedy(), {}, {}, ask_again).ok());
+  session.wait();
   EXPECT_EQ(second, kParis);
 }
 
@@ -212,9 +204,8 @@ TEST_F(SessionTest, ACallbackOfACallCannotRunAnotherOne) {
     EXPECT_EQ(codes, std::vector(n_callbacks * kCalls, ErrorCode::kInvalidArgument));
     codes.clear();
   };
-  const auto answer = model_->generate(greedy(), [&](const TokenEvent&) { return ask(); });
-  ASSERT_TRUE(answer.ok()) << answer.error().message;
-  EXPECT_EQ(answer->tokens.size(), 9u);
+  const auto answer = must(model_->generate(greedy(), [&](const TokenEvent&) { return ask(); }));
+  EXPECT_EQ(answer.tokens.size(), 9u);
   expect_refused(9);
   const auto text = model_->generate_text(greedy(), {.stop = {"Zz"}}, [&](const TextEvent&) { return ask(); });
   EXPECT_EQ(text->text, kParis);
@@ -241,9 +232,8 @@ TEST_F(SessionTest, ACallbackOfACallCannotRunAnotherOne) {
 }
 
 TEST_F(SessionTest, ACallbackOfASessionMayEndIt) {
-  auto opened = Session::open(*model_);
-  ASSERT_TRUE(opened.ok());
-  std::optional<Session> session = std::move(*opened);
+  auto opened = must(Session::open(*model_));
+  std::optional<Session> session = std::move(opened);
   EXPECT_FALSE(session->in_callback());
   std::promise<void> begun, ended;
   const auto on_end = [&](const Result<TextGeneration>&) {
@@ -262,20 +252,18 @@ TEST_F(SessionTest, ACallbackOfASessionMayEndIt) {
 }
 
 TEST_F(SessionTest, ErrorsAreThoseOfTheRequestAlone) {
-  auto session = Session::open(*model_, {.max_queue = 1});
-  ASSERT_TRUE(session.ok());
+  auto session = must(Session::open(*model_, {.max_queue = 1}));
   Request too_long = greedy();
   too_long.prompt.assign(300, TokenId{5});
-  EXPECT_EQ(session->ask(too_long).get().error().code, ErrorCode::kContextLengthExceeded);
+  EXPECT_EQ(session.ask(too_long).get().error().code, ErrorCode::kContextLengthExceeded);
   Request wrong = greedy();
   wrong.sampling.top_p = 7;
-  EXPECT_EQ(session->ask(wrong).get().error().subject, "top_p");
-  EXPECT_EQ(session->ask(greedy(), {.tools_json = "{}"}).get().error().subject, "tools");
-  const auto id = session->submit(
+  EXPECT_EQ(session.ask(wrong).get().error().subject, "top_p");
+  EXPECT_EQ(session.ask(greedy(), {.tools_json = "{}"}).get().error().subject, "tools");
+  must(session.submit(
       greedy(), {}, [](const TextEvent&) -> bool { throw std::runtime_error("no"); },
-      [](const Result<TextGeneration>& result) { EXPECT_EQ(result.error().code, ErrorCode::kInternal); });
-  EXPECT_TRUE(id.ok());
-  session->wait();
+      [](const Result<TextGeneration>& result) { EXPECT_EQ(result.error().code, ErrorCode::kInternal); }));
+  session.wait();
   Request endless = greedy();
   endless.ignore_eos = true;
   endless.max_tokens = std::nullopt;
@@ -284,8 +272,8 @@ TEST_F(SessionTest, ErrorsAreThoseOfTheRequestAlone) {
     released.wait();
     return false;
   };
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(session->submit(endless, {}, held, {}).ok()) << "four run, and one waits";
-  const auto sixth = session->submit(endless, {}, held, {});
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(session.submit(endless, {}, held, {}).ok()) << "four run, and one waits";
+  const auto sixth = session.submit(endless, {}, held, {});
   ASSERT_FALSE(sixth.ok());
   EXPECT_EQ(sixth.error().code, ErrorCode::kResourceExhausted);
   release.set_value();
@@ -293,8 +281,7 @@ TEST_F(SessionTest, ErrorsAreThoseOfTheRequestAlone) {
 
 TEST_F(SessionTest, HasTheModelForItself) {
   model_->cancel();
-  auto session = Session::open(*model_);
-  ASSERT_TRUE(session.ok());
+  auto session = must(Session::open(*model_));
   EXPECT_EQ(Session::open(*model_).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(model_->generate(greedy()).error().subject, "model");
   EXPECT_EQ(model_->generate_text(greedy()).error().subject, "model");
@@ -303,39 +290,35 @@ TEST_F(SessionTest, HasTheModelForItself) {
   EXPECT_EQ(model_->logits(one, 1, 1).error().subject, "model");
   EXPECT_TRUE(model_->tokenize("Hello").ok());
   model_->cancel();
-  session->clear_cache();
-  const auto first = session->ask(greedy()).get();
+  session.clear_cache();
+  const auto first = session.ask(greedy()).get();
   EXPECT_EQ(first->stats.n_cached, 0u);
-  EXPECT_GT(session->ask(greedy()).get()->stats.n_cached, 0u);
-  session->clear_cache();
-  EXPECT_EQ(session->ask(greedy()).get()->stats.n_cached, 0u);
+  EXPECT_GT(session.ask(greedy()).get()->stats.n_cached, 0u);
+  session.clear_cache();
+  EXPECT_EQ(session.ask(greedy()).get()->stats.n_cached, 0u);
 }
 
 TEST_F(SessionTest, AnswersAreHeldToASchemaOrAGrammar) {
-  auto session = Session::open(*model_);
-  ASSERT_TRUE(session.ok());
+  auto session = must(Session::open(*model_));
   Request request = greedy();
   const auto schema =
       json_schema_constraint(*model_, R"({"type": "object", "properties": {"n": {"enum": [12]}}, "required": ["n"]})");
   ASSERT_TRUE(schema.ok()) << schema.error().message;
   request.constraint = *schema;
-  const auto document = session->ask(request).get();
-  ASSERT_TRUE(document.ok()) << document.error().message;
-  EXPECT_NE(document->text.find("12"), std::string::npos) << document->text;
-  EXPECT_EQ(document->text.front(), '{');
-  const auto grammar = gbnf_constraint(*model_, R"(root ::= "yes" | "no")", {.prompt = request.prompt});
-  ASSERT_TRUE(grammar.ok());
+  const auto document = must(session.ask(request).get());
+  EXPECT_NE(document.text.find("12"), std::string::npos) << document.text;
+  EXPECT_EQ(document.text.front(), '{');
+  const auto grammar = must(gbnf_constraint(*model_, R"(root ::= "yes" | "no")", {.prompt = request.prompt}));
   for (int i = 0; i < 2; ++i) {
-    request.constraint = (*grammar)->clone();
-    const std::string text = session->ask(request).get()->text;
+    request.constraint = grammar->clone();
+    const std::string text = session.ask(request).get()->text;
     EXPECT_TRUE(text == "yes" || text == "no") << text;
   }
   EXPECT_EQ(gbnf_constraint(*model_, "root ::= (").error().code, ErrorCode::kInvalidArgument);
   const std::string unheld = R"({"type": "array", "uniqueItems": true})";
   EXPECT_FALSE(json_schema_constraint(*model_, unheld).ok());
-  const auto relaxed = json_schema_constraint(*model_, unheld, {.relaxed = true});
-  ASSERT_TRUE(relaxed.ok());
-  EXPECT_EQ((*relaxed)->clone()->left_out(), std::vector<std::string>{"#/uniqueItems"});
+  const auto relaxed = must(json_schema_constraint(*model_, unheld, {.relaxed = true}));
+  EXPECT_EQ(relaxed->clone()->left_out(), std::vector<std::string>{"#/uniqueItems"});
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 #include "api/text_assets.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "formats/gguf_writer.h"
 #include "text/chat_template.h"
 
@@ -19,20 +20,12 @@ const fs::path kSentencePiece = RZ_SOURCE_DIR "/tests/data/sentencepiece/bpe.mod
 
 class TextAssetsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("rz_text_assets_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   void copy(const fs::path& from, const std::string& name) const { fs::copy_file(from, folder_ / name); }
   static std::vector<TokenId> encode(const fs::path& path) {
-    const auto assets = open_text_assets(path);
-    EXPECT_TRUE(assets.ok()) << assets.error().message;
-    return assets.ok() ? assets->tokenizer.encode("Hello world") : std::vector<TokenId>();
+    return must(open_text_assets(path)).tokenizer.encode("Hello world");
   }
 
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(TextAssetsTest, AFolderNeedsNoWeightsAndNoConfig) {
@@ -86,25 +79,21 @@ TEST_F(TextAssetsTest, TheTemplateOfRwkvMayBeAName) {
   writer.add_u32("tokenizer.ggml.unknown_token_id", 0);
   writer.add_string("tokenizer.chat_template", "rwkv-world");
   ASSERT_TRUE(writer.write(folder_ / "model.gguf").ok());
-  const auto assets = open_text_assets(folder_ / "model.gguf");
-  ASSERT_TRUE(assets.ok()) << assets.error().message;
-  ASSERT_TRUE(assets->chat_template);
-  const auto chat = text::ChatTemplate::parse(assets->chat_template->source);
-  ASSERT_TRUE(chat.ok()) << chat.error().message;
-  const auto pieces = chat->render(
+  const auto assets = must(open_text_assets(folder_ / "model.gguf"));
+  ASSERT_TRUE(assets.chat_template);
+  const auto chat = must(text::ChatTemplate::parse(assets.chat_template->source));
+  const auto pieces = must(chat.render(
       {{"messages", {{{"role", "system"}, {"content", "Be brief."}}, {{"role", "user"}, {"content", " Hello "}}}},
        {"add_generation_prompt", true}},
-      0);
-  ASSERT_TRUE(pieces.ok()) << pieces.error().message;
+      0));
   std::string prompt;
-  for (const auto& piece : *pieces) prompt += piece.text;
+  for (const auto& piece : pieces) prompt += piece.text;
   EXPECT_EQ(prompt, "System: Be brief.\n\nUser: Hello\n\nAssistant:");
 }
 
 TEST_F(TextAssetsTest, WhatIsWrongIsToldWithThePath) {
   EXPECT_EQ(open_text_assets(folder_ / "tokenizer.json").error().code, ErrorCode::kNotFound);
-  EXPECT_NE(open_text_assets(folder_).error().message.find("there is no model in " + folder_.string()),
-            std::string::npos);
+  EXPECT_TRUE(fails_with(open_text_assets(folder_), "there is no model in " + folder_.string()));
   std::ofstream(folder_ / "tokenizer.json") << "{";
   EXPECT_TRUE(open_text_assets(folder_).error().message.starts_with(folder_.string()));
 }

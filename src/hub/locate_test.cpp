@@ -1,23 +1,16 @@
 #include "hub/locate.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "hub/hash.h"
 
 namespace realizar::hub {
 namespace {
-
-namespace fs = std::filesystem;
-
-void put_file(const fs::path& path, const std::string& text) {
-  fs::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << text;
-}
 
 // A store with "tinychat", and Hugging Face's cache with acme/small:m-Q8_0.gguf.
 class LocateTest : public testing::Test {
@@ -25,13 +18,12 @@ class LocateTest : public testing::Test {
   void SetUp() override {
     ASSERT_TRUE(store_.prepare().ok());
     const std::string text = "GGUF...", sha256 = sha256_text(text);
-    put_file(store_.blob_path(sha256), text);
+    root_.put(store_.blob_path(sha256), text);
     const Manifest manifest{*parse_name("tinychat"), "hf:o/r", "", "", {{FileRole::kModel, "m.gguf", sha256, 7}}};
     ASSERT_TRUE(store_.put(manifest).ok());
-    put_file(root_ / "hub/models--acme--small/refs/main", "abc");
-    put_file(root_ / "hub/models--acme--small/snapshots/abc/m-Q8_0.gguf", text);
+    root_.put("hub/models--acme--small/refs/main", "abc");
+    root_.put("hub/models--acme--small/snapshots/abc/m-Q8_0.gguf", text);
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   std::string message(const std::string& given) const {
     const auto model = locate(library_, given);
@@ -40,15 +32,14 @@ class LocateTest : public testing::Test {
     return model.error().message;
   }
 
-  fs::path root_ = fs::temp_directory_path() / ("hub_locate_test" + std::to_string(::getpid()));
+  TempFolder root_;
   Store store_{root_ / "store"};
   Library library_{store_, {root_ / "hub", {}}};
 };
 
 TEST_F(LocateTest, TakesAFileAsItIsAndElseAName) {
-  const auto file = locate(library_, root_ / "hub/models--acme--small/refs/main");
-  ASSERT_TRUE(file.ok());
-  EXPECT_EQ(file->place, Place::kFile);
+  const auto file = must(locate(library_, root_ / "hub/models--acme--small/refs/main"));
+  EXPECT_EQ(file.place, Place::kFile);
   EXPECT_EQ(locate(library_, "tinychat")->path.filename(), "m.gguf");
   for (const char* name : {"hf:acme/small", "acme/small", "acme/small:Q8_0"}) {
     EXPECT_EQ(locate(library_, name)->place, Place::kHuggingFaceCache) << name;
@@ -66,7 +57,7 @@ TEST_F(LocateTest, FindsTheOneModelOfARepositoryWhoseFileMatches) {
   };
   EXPECT_EQ(name("*q8_0*"), "hf:acme/small:m-Q8_0.gguf");
   EXPECT_EQ(name("*q4_0*"), "none");
-  put_file(root_ / "hub/models--acme--small/snapshots/abc/m-Q4_0.gguf", "GGUF...");
+  root_.put("hub/models--acme--small/snapshots/abc/m-Q4_0.gguf", "GGUF...");
   EXPECT_EQ(name("*q4_0*"), "hf:acme/small:m-Q4_0.gguf");
   EXPECT_EQ(name("m-*"), "error: hf:acme/small: several files match 'm-*': m-Q4_0.gguf, m-Q8_0.gguf");
   EXPECT_FALSE(locate_match(library_, *parse_name("hf:acme/other"), "*")->has_value());

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "base/result_checks.h"
 #include "hub/name_table.h"
 
 namespace realizar::hub {
@@ -97,11 +98,9 @@ TEST(Name, ThatLeadsElsewhereIsRefused) {
 TEST(Name, HasAManifestOfItsOwn) {
   for (const char* text : {"qwen3:1.7b", "me/mine", "hf:o/r", "hf:o/r:Q4_K_M", "hf:o/r@v1:sub/m.gguf",
                            "hf:o/r@refs/pr/1:Q8_0", "ollama:llama3.2"}) {
-    const auto name = parse_name(text);
-    ASSERT_TRUE(name.ok()) << text;
-    const auto back = name_of_manifest(manifest_path(*name), "");
-    ASSERT_TRUE(back.ok()) << text;
-    EXPECT_EQ(*back, *name) << text;
+    const auto name = must(parse_name(text), text);
+    const auto back = must(name_of_manifest(manifest_path(name), ""), text);
+    EXPECT_EQ(back, name) << text;
   }
   EXPECT_EQ(manifest_path(*parse_name("mine")), "local/_/mine/latest.json");
   EXPECT_EQ(manifest_path(*parse_name("hf:o/r")), "hf/o/r/main/-.json");
@@ -115,10 +114,9 @@ TEST(Name, HasAManifestOfItsOwn) {
 
 TEST(NameTable, StandsForNamesOfHuggingFaceEachOnce) {
   for (const ShortName& row : short_names()) {
-    const auto name = parse_name(std::string(row.model) + ":" + std::string(row.tag));
-    ASSERT_TRUE(name.ok()) << row.model;
-    EXPECT_EQ(name->kind, NameKind::kLocal);
-    const ModelName source = source_of(*name);
+    const auto name = must(parse_name(std::string(row.model) + ":" + std::string(row.tag)), row.model);
+    EXPECT_EQ(name.kind, NameKind::kLocal);
+    const ModelName source = source_of(name);
     EXPECT_EQ(to_string(source), row.stands_for);
     EXPECT_EQ(source.kind, NameKind::kHuggingFace);
     EXPECT_FALSE(source.tag.empty()) << row.stands_for << " names no quantization";

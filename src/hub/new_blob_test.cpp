@@ -1,13 +1,15 @@
 #include "hub/new_blob.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
 #include <utility>
+
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 
 namespace realizar::hub {
 namespace {
@@ -16,32 +18,29 @@ namespace fs = std::filesystem;
 
 class NewBlobTest : public testing::Test {
  protected:
-  void TearDown() override { fs::remove_all(root_); }
   bool has_parts() const { return !fs::is_empty(store_.partial_folder()); }
 
-  fs::path root_ = fs::temp_directory_path() / ("new_blob_test" + std::to_string(::getpid()));
+  TempFolder root_;
   Store store_{root_};
 };
 
 TEST_F(NewBlobTest, IsThereUnderItsHashOnceItIsWhole) {
   const std::string sha256 = sha256_text("a text");
-  auto blob = NewBlob::create(store_, sha256, 0);
-  ASSERT_TRUE(blob.ok()) << blob.error().message;
-  ASSERT_TRUE(blob->write("a ").ok());
-  ASSERT_TRUE(blob->write("text").ok());
+  auto blob = must(NewBlob::create(store_, sha256, 0));
+  ASSERT_TRUE(blob.write("a ").ok());
+  ASSERT_TRUE(blob.write("text").ok());
   EXPECT_FALSE(store_.has_blob(sha256, 6));
   EXPECT_TRUE(has_parts());
-  ASSERT_TRUE(blob->commit().ok());
+  ASSERT_TRUE(blob.commit().ok());
   EXPECT_TRUE(store_.has_blob(sha256, 6));
   EXPECT_FALSE(has_parts());
 }
 
 TEST_F(NewBlobTest, BytesOfAnotherHashAreRefusedAndLeaveNothing) {
   {
-    auto blob = NewBlob::create(store_, sha256_text("a text"), 6);
-    ASSERT_TRUE(blob.ok()) << blob.error().message;
-    ASSERT_TRUE(blob->write("a test").ok());
-    const Status status = blob->commit();
+    auto blob = must(NewBlob::create(store_, sha256_text("a text"), 6));
+    ASSERT_TRUE(blob.write("a test").ok());
+    const Status status = blob.commit();
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, ErrorCode::kFormatError);
   }
@@ -64,13 +63,11 @@ TEST_F(NewBlobTest, WhatAKilledProcessLeftGoesWithTheNextOne) {
 }
 
 TEST_F(NewBlobTest, NobodyRemovesFilesMeanwhile) {
-  auto blob = NewBlob::create(store_, sha256_text("a text"), 6);
-  ASSERT_TRUE(blob.ok()) << blob.error().message;
-  ASSERT_TRUE(blob->write("a text").ok());
-  const auto pruned = store_.prune();
-  ASSERT_TRUE(pruned.ok());
-  EXPECT_TRUE(pruned->are_busy);
-  const NewBlob moved = std::move(*blob);
+  auto blob = must(NewBlob::create(store_, sha256_text("a text"), 6));
+  ASSERT_TRUE(blob.write("a text").ok());
+  const auto pruned = must(store_.prune());
+  EXPECT_TRUE(pruned.are_busy);
+  const NewBlob moved = std::move(blob);
   EXPECT_TRUE(has_parts()) << "what was moved has the file";
 }
 
@@ -82,11 +79,9 @@ TEST_F(NewBlobTest, ADiskWithoutRoomIsSeenFirst) {
 
 TEST_F(NewBlobTest, ATextIsAddedOnce) {
   for (int i = 0; i < 2; ++i) {
-    const auto file = add_text(store_, FileRole::kSystem, "system", "Be brief.");
-    ASSERT_TRUE(file.ok()) << file.error().message;
-    const auto text = store_.read_blob(*file, 100);
-    ASSERT_TRUE(text.ok());
-    EXPECT_EQ(*text, "Be brief.");
+    const auto file = must(add_text(store_, FileRole::kSystem, "system", "Be brief."));
+    const auto text = must(store_.read_blob(file, 100));
+    EXPECT_EQ(text, "Be brief.");
   }
 }
 

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "hub/hash.h"
 #include "hub/library.h"
 #include "hub/partial_file.h"
@@ -31,7 +31,6 @@ std::string content_of(const fs::path& path) {
 class StoreTest : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(store_.prepare().ok()); }
-  void TearDown() override { fs::remove_all(root_); }
 
   // A complete file in the store.
   StoredFile blob(FileRole role, const std::string& name, const std::string& text) const {
@@ -41,8 +40,7 @@ class StoreTest : public testing::Test {
   }
   void put(const std::string& name, std::vector<StoredFile> files) const {
     const Manifest manifest{*parse_name(name), "hf:o/r", "", "2026-11-24T00:00:00Z", std::move(files)};
-    const Status status = store_.put(manifest);
-    ASSERT_TRUE(status.ok()) << status.error().message;
+    must(store_.put(manifest));
   }
   std::vector<std::string> names() const {
     std::vector<std::string> notes, names;
@@ -53,25 +51,23 @@ class StoreTest : public testing::Test {
     return static_cast<size_t>(std::distance(fs::directory_iterator(root_ / folder), fs::directory_iterator()));
   }
 
-  fs::path root_ = fs::temp_directory_path() / ("hub_store_test" + std::to_string(::getpid()));
+  TempFolder root_;
   Store store_{root_};
 };
 
 TEST_F(StoreTest, GivesTheFileThatALoaderOpens) {
   put("mine", {blob(FileRole::kModel, "m.gguf", "GGUF...")});
-  const auto model = store_.find(*parse_name("mine"));
-  ASSERT_TRUE(model.ok()) << model.error().message;
-  EXPECT_EQ(model->path.filename(), "m.gguf");
-  EXPECT_EQ(content_of(model->path), "GGUF...");
+  const auto model = must(store_.find(*parse_name("mine")));
+  EXPECT_EQ(model.path.filename(), "m.gguf");
+  EXPECT_EQ(content_of(model.path), "GGUF...");
 }
 
 TEST_F(StoreTest, GivesAFolderWhereThereIsNoGgufFile) {
   put("hf:o/r", {blob(FileRole::kFile, "config.json", "{}"), blob(FileRole::kModel, "model.safetensors", "x"),
                  blob(FileRole::kFile, "1_Pooling/config.json", "[]")});
-  const auto model = store_.find(*parse_name("hf:o/r"));
-  ASSERT_TRUE(model.ok()) << model.error().message;
-  EXPECT_EQ(content_of(model->path / "config.json"), "{}");
-  EXPECT_EQ(content_of(model->path / "1_Pooling/config.json"), "[]");
+  const auto model = must(store_.find(*parse_name("hf:o/r")));
+  EXPECT_EQ(content_of(model.path / "config.json"), "{}");
+  EXPECT_EQ(content_of(model.path / "1_Pooling/config.json"), "[]");
 }
 
 TEST_F(StoreTest, KeepsAFileOnceForAllNames) {
@@ -79,9 +75,8 @@ TEST_F(StoreTest, KeepsAFileOnceForAllNames) {
   ASSERT_TRUE(store_.copy(*parse_name("a"), *parse_name("me/b:v2")).ok());
   EXPECT_EQ(names(), (std::vector<std::string>{"a", "me/b:v2"}));
   EXPECT_EQ(n_files("blobs"), 1u);
-  const auto removed = store_.remove(*parse_name("a"));
-  ASSERT_TRUE(removed.ok());
-  EXPECT_EQ(removed->n_bytes, 0u);
+  const auto removed = must(store_.remove(*parse_name("a")));
+  EXPECT_EQ(removed.n_bytes, 0u);
   EXPECT_TRUE(store_.find(*parse_name("me/b:v2")).ok());
   EXPECT_EQ(store_.remove(*parse_name("me/b:v2"))->n_bytes, 4u);
   EXPECT_EQ(n_files("blobs"), 0u);
@@ -123,15 +118,13 @@ TEST_F(StoreTest, ADamagedManifestKeepsWhatItSeemsToNameAndNothingElse) {
   put("b", {blob(FileRole::kModel, "m.gguf", "other text")});
   const StoredFile named = blob(FileRole::kModel, "m.gguf", "named"), unnamed = blob(FileRole::kModel, "m.gguf", "not");
   write_text(root_ / "manifests/local/_/broken/latest.json", R"({"files": [{"sha256": ")" + named.sha256 + "\", \"si");
-  const auto removed = store_.remove(*parse_name("b"));
-  ASSERT_TRUE(removed.ok());
-  EXPECT_FALSE(removed->are_busy);
-  EXPECT_EQ(removed->notes.size(), 1u);
-  EXPECT_EQ(removed->n_bytes, 10u);
-  const auto pruned = store_.prune();
-  ASSERT_TRUE(pruned.ok()) << pruned.error().message;
-  EXPECT_EQ(pruned->notes.size(), 1u);
-  EXPECT_EQ(pruned->n_bytes, unnamed.n_bytes);
+  const auto removed = must(store_.remove(*parse_name("b")));
+  EXPECT_FALSE(removed.are_busy);
+  EXPECT_EQ(removed.notes.size(), 1u);
+  EXPECT_EQ(removed.n_bytes, 10u);
+  const auto pruned = must(store_.prune());
+  EXPECT_EQ(pruned.notes.size(), 1u);
+  EXPECT_EQ(pruned.n_bytes, unnamed.n_bytes);
   EXPECT_TRUE(store_.has_blob(named.sha256, named.n_bytes));
   EXPECT_TRUE(store_.find(*parse_name("a")).ok());
 }
@@ -143,9 +136,8 @@ TEST_F(StoreTest, WhereAManifestCannotBeReadAllFilesStay) {
   const fs::path large = root_ / "manifests/local/_/large/latest.json";
   write_text(large, "");
   fs::resize_file(large, kMaxManifestBytes + 1);
-  const auto pruned = store_.prune();
-  ASSERT_TRUE(pruned.ok());
-  EXPECT_EQ(pruned->notes.size(), 1u);
+  const auto pruned = must(store_.prune());
+  EXPECT_EQ(pruned.notes.size(), 1u);
   EXPECT_EQ(n_files("blobs"), 1u);
   EXPECT_EQ(n_files("partial"), 0u);
 }
@@ -210,18 +202,16 @@ TEST_F(StoreTest, ALinkOfAViewThatLeadsElsewhereIsReplaced) {
   write_text(root_ / "elsewhere", "another");
   fs::remove(link);
   fs::create_symlink(root_ / "elsewhere", link);
-  const auto model = store_.find(*parse_name("a"));
-  ASSERT_TRUE(model.ok()) << model.error().message;
-  EXPECT_EQ(content_of(model->path), "text");
+  const auto model = must(store_.find(*parse_name("a")));
+  EXPECT_EQ(content_of(model.path), "text");
 }
 
 TEST_F(StoreTest, PrunesWhatNothingNames) {
   put("a", {blob(FileRole::kModel, "m.gguf", "text")});
   blob(FileRole::kModel, "other.gguf", "unused");
   write_text(store_.partial_folder() / "sha256-x", "part");
-  const auto removed = store_.prune();
-  ASSERT_TRUE(removed.ok());
-  EXPECT_GE(removed->n_bytes, 6u);
+  const auto removed = must(store_.prune());
+  EXPECT_GE(removed.n_bytes, 6u);
   EXPECT_EQ(n_files("blobs"), 1u);
   EXPECT_EQ(n_files("partial"), 0u);
   EXPECT_TRUE(store_.find(*parse_name("a")).ok());
@@ -230,8 +220,7 @@ TEST_F(StoreTest, PrunesWhatNothingNames) {
 TEST_F(StoreTest, RemovesNoFileWhileOthersAddSome) {
   put("a", {blob(FileRole::kModel, "m.gguf", "text")});
   {
-    const auto lock = store_.lock_shared();
-    ASSERT_TRUE(lock.ok());
+    const auto lock = must(store_.lock_shared());
     EXPECT_TRUE(store_.prune()->are_busy);
     EXPECT_TRUE(store_.remove(*parse_name("a"))->are_busy);
     EXPECT_EQ(n_files("blobs"), 1u);
@@ -254,19 +243,16 @@ TEST_F(StoreTest, MayBeMoved) {
   put("a", {blob(FileRole::kModel, "m.gguf", "text")});
   const fs::path moved = root_.string() + "-moved";
   fs::rename(root_, moved);
-  const auto model = Store(moved).find(*parse_name("a"));
-  ASSERT_TRUE(model.ok());
-  EXPECT_EQ(content_of(model->path), "text");
+  const auto model = must(Store(moved).find(*parse_name("a")));
+  EXPECT_EQ(content_of(model.path), "text");
   fs::rename(moved, root_);
 }
 
 class PartialFileTest : public StoreTest {
  protected:
   std::optional<PartialFile> open() const {
-    auto file = PartialFile::open(
-        store_.partial_folder(), "key", [] { return Status(); }, [] { return false; });
-    EXPECT_TRUE(file.ok()) << file.error().message;
-    return file.ok() ? std::move(*file) : std::nullopt;
+    return must(PartialFile::open(
+        store_.partial_folder(), "key", [] { return Status(); }, [] { return false; }));
   }
   static constexpr uint64_t kLength = (9u << 20) + 3;
 };
@@ -376,14 +362,12 @@ class CachesTest : public StoreTest {
 TEST_F(CachesTest, AreUsedInPlace) {
   add_to_hugging_face("Qwen--Qwen3-1.7B-GGUF", "Qwen3-1.7B-Q8_0.gguf", "GGUF hf");
   add_to_ollama("library/llama9/1b", "GGUF ollama", "{{ .Prompt }}");
-  const auto short_name = library().find(*parse_name("qwen3:1.7b"));
-  ASSERT_TRUE(short_name.ok()) << short_name.error().message;
-  EXPECT_EQ(content_of(short_name->path), "GGUF hf");
-  EXPECT_EQ(short_name->place, Place::kHuggingFaceCache);
-  const auto bare = library().find(*parse_name("llama9:1b"));
-  ASSERT_TRUE(bare.ok()) << bare.error().message;
-  EXPECT_EQ(content_of(bare->path), "GGUF ollama");
-  EXPECT_EQ(read_texts(*bare)->chat_template, "{{ .Prompt }}");
+  const auto short_name = must(library().find(*parse_name("qwen3:1.7b")));
+  EXPECT_EQ(content_of(short_name.path), "GGUF hf");
+  EXPECT_EQ(short_name.place, Place::kHuggingFaceCache);
+  const auto bare = must(library().find(*parse_name("llama9:1b")));
+  EXPECT_EQ(content_of(bare.path), "GGUF ollama");
+  EXPECT_EQ(read_texts(bare)->chat_template, "{{ .Prompt }}");
   EXPECT_EQ(library().find(*parse_name("ollama:llama9:1b"))->place, Place::kOllamaCache);
   EXPECT_EQ(library().find(*parse_name("llama9:2b")).error().code, ErrorCode::kNotFound);
   std::vector<std::string> notes, names;
@@ -417,10 +401,9 @@ TEST_F(CachesTest, AreBesideTheBundledModelWhoseNameTheStoreMayTake) {
   add_to_ollama("library/realizar-tiny/latest", "GGUF ollama", "");
   const Library library(store_, {"", {root_ / "ollama"}}, root_ / "tiny.gguf");
   const ModelName name = *parse_name(kBundledModel);
-  const auto bundled = library.find(name);
-  ASSERT_TRUE(bundled.ok()) << bundled.error().message;
-  EXPECT_EQ(bundled->place, Place::kBundled);
-  EXPECT_EQ(content_of(bundled->path), "GGUF bundled");
+  const auto bundled = must(library.find(name));
+  EXPECT_EQ(bundled.place, Place::kBundled);
+  EXPECT_EQ(content_of(bundled.path), "GGUF bundled");
   std::vector<std::string> notes;
   EXPECT_EQ(library.list(notes).back().place, Place::kBundled);
   put("realizar-tiny", {blob(FileRole::kModel, "m.gguf", "own")});

@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <iterator>
 
+#include "base/result_checks.h"
 #include "text/chat_template.h"
 
 namespace realizar::text {
@@ -191,9 +192,7 @@ std::vector<Messages> shapes() {
 class ConversationTest : public ::testing::TestWithParam<NamedSource> {
  protected:
   void SetUp() override {
-    auto parsed = ChatTemplate::parse(GetParam().source);
-    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-    template_ = std::make_unique<ChatTemplate>(std::move(*parsed));
+    template_ = std::make_unique<ChatTemplate>(must(ChatTemplate::parse(GetParam().source)));
     format_ = template_->output_format();
   }
   std::string prompt(const Messages& messages, const Json& tools = Json::array()) const {
@@ -380,12 +379,11 @@ TEST(ConversationTest, TensOfThousandsOfCallsAreSplitFromTheirResults) {
 }
 
 TEST(ConversationTest, ATemplateThatHitsABoundIsAskedOnce) {
-  const auto bomb = ChatTemplate::parse(
-      "{% for i in range(99999) %}{% for j in range(99999) %}{{ messages[0].content }}{% endfor %}{% endfor %}");
-  ASSERT_TRUE(bomb.ok());
-  EXPECT_FALSE(bomb->traits().takes_system);
-  EXPECT_FALSE(bomb->traits().takes_calls);
-  EXPECT_TRUE(bomb->traits().tools_name.empty());
+  const auto bomb = must(ChatTemplate::parse(
+      "{% for i in range(99999) %}{% for j in range(99999) %}{{ messages[0].content }}{% endfor %}{% endfor %}"));
+  EXPECT_FALSE(bomb.traits().takes_system);
+  EXPECT_FALSE(bomb.traits().takes_calls);
+  EXPECT_TRUE(bomb.traits().tools_name.empty());
 }
 
 TEST(ConversationTest, ToolsThatATemplateHasNoPlaceForAreTold) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/result_checks.h"
 #include "text/chat_template.h"
 #include "text/output/output_format.h"
 #include "text/output/parser_rig.h"
@@ -21,9 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 OutputFormat format_of(const std::string& source) {
-  const auto parsed = ChatTemplate::parse(source);
-  EXPECT_TRUE(parsed.ok()) << parsed.error().message;
-  return parsed.ok() ? parsed->output_format() : OutputFormat{};
+  return must(ChatTemplate::parse(source)).output_format();
 }
 
 OutputFormat format_of_file(const std::string& name) {

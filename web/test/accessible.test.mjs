@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { ask, openPage, send, showView } from './browser.mjs';
+import { ask, send, showView } from './browser.mjs';
 import { kLibrary, ScriptedModels } from './scripted_models.mjs';
 import { scriptedPages } from './scripted_page.mjs';
-import { startScriptedServer } from './scripted_server.mjs';
 
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -64,9 +63,7 @@ for (const [look, options] of Object.entries(kLooks)) {
   });
 
   test(`axe finds nothing in tools and their calls (${look})`, async (t) => {
-    const server = await startScriptedServer({ mcp: true });
-    t.after(server.close);
-    const { page } = await openPage(t, shared.browser, server.url, { ...options, bypassCSP: true, reducedMotion: 'reduce' });
+    const { page } = await shared.openOwn(t, { mcp: true }, { ...options, bypassCSP: true, reducedMotion: 'reduce' });
     await page.evaluate(axe);
     await page.getByRole('button', { name: 'Settings', exact: true }).click();
     await page.getByRole('checkbox', { name: 'read', exact: true }).check();
@@ -88,9 +85,7 @@ for (const width of [320, 1280, 1920]) {
       const coming = { id: 'hf:maker/coming', state: 'downloading', loaded: false, status: { value: 'downloading', progress: {}, done_bytes: 2e9, total_bytes: 5e9 } };
       const failed = { id: 'broken', state: 'failed', loaded: false, error: 'The file is damaged.' };
       const library = new ScriptedModels({ models: [...kLibrary, coming, failed], rights: { may_load: true, may_download: true, lacks: 'manage_models' } });
-      const server = await startScriptedServer({ library });
-      t.after(server.close);
-      const { page } = await openPage(t, shared.browser, server.url, { viewport: { width, height: 800 }, colorScheme, bypassCSP: true, reducedMotion: 'reduce' });
+      const { page } = await shared.openOwn(t, { library }, { viewport: { width, height: 800 }, colorScheme, bypassCSP: true, reducedMotion: 'reduce' });
       await page.evaluate(axe);
       await showView(page, 'Models');
       await page.getByRole('table').waitFor();

@@ -4,9 +4,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { answered, ask, eventually, lastAnswer, openPage, send, showView } from './browser.mjs';
+import { answered, ask, eventually, lastAnswer, send, showView } from './browser.mjs';
 import { scriptedPages } from './scripted_page.mjs';
-import { startScriptedServer } from './scripted_server.mjs';
 
 const shared = scriptedPages();
 const { open } = shared;
@@ -48,9 +47,7 @@ test('between phone and desktop nothing covers the page but open settings', asyn
 });
 
 test('offers a small model what it can do, and says that it is a toy', async (t) => {
-  const own = await startScriptedServer({ models: [{ id: 'tiny', n_params: 4_500_000, context_length: 1024, state: 'ready' }] });
-  t.after(own.close);
-  const { page } = await openPage(t, shared.browser, own.url);
+  const { page } = await shared.openOwn(t, { models: [{ id: 'tiny', n_params: 4_500_000, context_length: 1024, state: 'ready' }] });
   await page.getByText('a toy of 4.5M parameters').waitFor();
   await page.getByRole('button', { name: 'What is the capital of France?' }).click();
   assert.equal(await composer(page).inputValue(), 'What is the capital of France?');
@@ -247,9 +244,7 @@ test('one message can be deleted, what follows stays, and Undo brings it back', 
 });
 
 test('a wrong key is called wrong, and asked for where it is missed', async (t) => {
-  const own = await startScriptedServer({ key: 'secret' });
-  t.after(own.close);
-  const { page } = await openPage(t, shared.browser, own.url);
+  const { page } = await shared.openOwn(t, { key: 'secret' });
   const dialog = page.getByRole('dialog');
   const field = page.getByRole('textbox', { name: 'API key' });
   await dialog.waitFor();
@@ -317,9 +312,7 @@ test('a title that is being typed survives an answer that arrives, and Esc in it
 });
 
 test('a key that is refused is asked for once, not with each reading of the metrics', async (t) => {
-  const own = await startScriptedServer({ key: 'secret' });
-  t.after(own.close);
-  const { page } = await openPage(t, shared.browser, own.url);
+  const { page } = await shared.openOwn(t, { key: 'secret' });
   await page.keyboard.press('Escape');
   await page.clock.install();
   let asked = 0;

@@ -1,10 +1,9 @@
 // The view of models against a scripted server: what it shows, what it asks for, and what it says when that fails.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { eventually, openPage, showView } from './browser.mjs';
+import { eventually, showView } from './browser.mjs';
 import { scriptedPages } from './scripted_page.mjs';
 import { kLibrary, ScriptedModels } from './scripted_models.mjs';
-import { startScriptedServer } from './scripted_server.mjs';
 
 const shared = scriptedPages();
 const button = (page, name) => page.getByRole('button', { name, exact: true });
@@ -14,9 +13,7 @@ const kName = 'hf:maker/Qwen3-8B-GGUF:Q4_K_M';
 // The view, with a server of its own.
 async function openModels(t, options = {}, { key, ...look } = {}) {
   const library = new ScriptedModels(options);
-  const server = await startScriptedServer({ library, key });
-  t.after(server.close);
-  const { page, problems } = await openPage(t, shared.browser, server.url, look);
+  const { page, problems } = await shared.openOwn(t, { library, key }, look);
   await showView(page, 'Models');
   return { page, problems, library };
 }
@@ -199,9 +196,7 @@ test('nobody listens once the view is left', async (t) => {
 
 test('the view asks for the key', async (t) => {
   const library = new ScriptedModels();
-  const server = await startScriptedServer({ library, key: 'right' });
-  t.after(server.close);
-  const { page } = await openPage(t, shared.browser, server.url);
+  const { page } = await shared.openOwn(t, { library, key: 'right' });
   const key = page.locator('input[type=password]');
   await key.waitFor();
   await page.keyboard.press('Escape');

@@ -311,9 +311,7 @@ test('images become links', async (t) => {
 });
 
 test('asks for an API key, and keeps it', async (t) => {
-  const own = await startScriptedServer({ key: 'secret' });
-  t.after(own.close);
-  const { page } = await openPage(t, shared.browser, own.url);
+  const { page } = await shared.openOwn(t, { key: 'secret' });
   await page.getByRole('dialog').waitFor();
   await page.getByRole('textbox', { name: 'API key' }).fill('secret');
   await page.getByRole('button', { name: 'Use key' }).click();
@@ -408,9 +406,7 @@ test('says that the metrics are not shown, where they are not', async (t) => {
 });
 
 test('says in words that there is nothing to draw yet', async (t) => {
-  const own = await startScriptedServer({ idle: true });
-  t.after(own.close);
-  const { page } = await openPage(t, shared.browser, own.url);
+  const { page } = await shared.openOwn(t, { idle: true });
   await showView(page, 'Metrics');
   await page.getByText('No request ran when a sample was taken').first().waitFor();
   const scale = await page.locator('.chart', { hasText: 'Requests' }).first().locator('text').allTextContents();

@@ -1,18 +1,15 @@
 // Tools of MCP servers at the page, against scripted calls: switches, questions, results, and what stops them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answered, ask, eventually, lastAnswer, openPage, send } from './browser.mjs';
+import { answered, ask, eventually, lastAnswer, send } from './browser.mjs';
 import { scriptedPages } from './scripted_page.mjs';
-import { startScriptedServer } from './scripted_server.mjs';
 
 const shared = scriptedPages();
 const button = (page, name) => page.getByRole('button', { name, exact: true });
 
 // A page with a server of its own that has tools, of which these are switched on.
 async function openTools(t, ...on) {
-  const server = await startScriptedServer({ mcp: true });
-  t.after(server.close);
-  const { page, problems } = await openPage(t, shared.browser, server.url);
+  const { page, problems, server } = await shared.openOwn(t, { mcp: true });
   await button(page, 'Settings').click();
   for (const name of on) await page.getByRole('checkbox', { name, exact: true }).check();
   if (on.length > 0) await button(page, 'Close settings').click();

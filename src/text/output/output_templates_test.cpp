@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/result_checks.h"
 #include "text/chat_template.h"
 #include "text/output/parser_rig.h"
 
@@ -79,9 +80,8 @@ class OutputOfTemplate : public testing::TestWithParam<TemplateCase> {};
 TEST_P(OutputOfTemplate, WhatTheTemplateRendersIsParsedBack) {
   const TemplateCase& one = GetParam();
   const std::string source = template_source(one.file);
-  const auto chat_template = ChatTemplate::parse(source);
-  ASSERT_TRUE(chat_template.ok()) << chat_template.error().message;
-  ParserRig rig{chat_template->output_format(), {}, false};
+  const auto chat_template = must(ChatTemplate::parse(source));
+  ParserRig rig{chat_template.output_format(), {}, false};
   for (const Json& tool : kWeatherTools)
     rig.tools.push_back({tool["function"]["name"], tool["function"]["parameters"]});
 
@@ -91,10 +91,9 @@ TEST_P(OutputOfTemplate, WhatTheTemplateRendersIsParsedBack) {
                           {"eos_token", "</s>"},
                           {"enable_thinking", true},
                           {"add_generation_prompt", false}};
-  const auto pieces = chat_template->render(variables, 1785067200);
-  ASSERT_TRUE(pieces.ok()) << pieces.error().message;
+  const auto pieces = must(chat_template.render(variables, 1785067200));
   std::string text;
-  for (const PromptPiece& piece : *pieces) text += piece.text;
+  for (const PromptPiece& piece : pieces) text += piece.text;
 
   const size_t begin = text.find(one.header, text.find("Weather?")) + std::string_view(one.header).size();
   const ParsedOutput parsed = rig.parse(std::string_view(text).substr(begin, text.find(one.end, begin) - begin));

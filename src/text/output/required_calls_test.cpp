@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result_checks.h"
 #include "grammar/lark.h"
 #include "grammar/test_support.h"
 #include "text/output/parser_rig.h"
@@ -56,31 +57,27 @@ TEST(RequiredCalls, DefinitionsOfOneNameBelongToTheirTools) {
                                 "$defs": {"x": {"type": "boolean"}}})",
                             "g");
     const std::vector<RequiredTool> tools{{&f, "tools[0]", false}, {&g, "tools[1]", false}};
-    const auto rules = required_calls(format, tools, true);
-    ASSERT_TRUE(rules.ok()) << rules.error().message;
-    const auto grammar = grammar::Grammar::from_rules(*rules);
-    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    const auto rules = must(required_calls(format, tools, true));
+    const auto grammar = must(grammar::Grammar::from_rules(rules));
     const auto call = [&](char name, const std::string& value) {
       std::string text = !format.tags ? hermes("{\"n\":" + value + "}") : qwen3_coder("n", value);
       const std::string before = !format.tags ? "\"name\": \"" : "<function=";
       text[text.find(before) + before.size()] = name;
       return text;
     };
-    EXPECT_TRUE(grammar::matches(*grammar, call('f', "7")));
-    EXPECT_TRUE(grammar::matches(*grammar, call('g', "true")));
-    EXPECT_TRUE(grammar::matches(*grammar, call('g', "true") + "\n" + call('f', "7")));
-    EXPECT_FALSE(grammar::matches(*grammar, call('f', "true")));
-    EXPECT_FALSE(grammar::matches(*grammar, call('g', "7")));
+    EXPECT_TRUE(grammar::matches(grammar, call('f', "7")));
+    EXPECT_TRUE(grammar::matches(grammar, call('g', "true")));
+    EXPECT_TRUE(grammar::matches(grammar, call('g', "true") + "\n" + call('f', "7")));
+    EXPECT_FALSE(grammar::matches(grammar, call('f', "true")));
+    EXPECT_FALSE(grammar::matches(grammar, call('g', "7")));
   }
 }
 
 TEST(RequiredCalls, TextInTagsIsHeldToItsSchema) {
   const auto matches = [](const std::string& schema, const std::string& text, bool is_strict = true) {
-    const auto rules = rules_of(qwen3_coder_form(), tool(R"({"properties": {"s": )" + schema + "}}"), is_strict);
-    EXPECT_TRUE(rules.ok()) << rules.error().message;
-    const auto grammar = grammar::Grammar::from_rules(*rules);
-    EXPECT_TRUE(grammar.ok()) << grammar.error().message;
-    return grammar::matches(*grammar, qwen3_coder("s", text));
+    const auto rules = must(rules_of(qwen3_coder_form(), tool(R"({"properties": {"s": )" + schema + "}}"), is_strict));
+    const auto grammar = must(grammar::Grammar::from_rules(rules));
+    return grammar::matches(grammar, qwen3_coder("s", text));
   };
   const std::string bounded = R"({"type": "string", "minLength": 2, "maxLength": 3})";
   for (const bool is_strict : {false, true}) {
@@ -111,11 +108,8 @@ TEST(RequiredCalls, ErrorsNameTheToolAndThePlaceInItsSchema) {
   const std::string schema = R"({"type": "object", "properties": {"n": {"type": "integer", "$dynamicRef": "#n"}}})";
   for (const CallForm& format : {hermes_form(), qwen3_coder_form()}) {
     const ToolSpec one = tool(schema);
-    const auto refused = rules_of(format, one, true);
-    ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
-    EXPECT_EQ(refused.error().subject, "tools[3].function.parameters");
-    EXPECT_NE(refused.error().message.find("#/properties/n"), std::string::npos) << refused.error().message;
+    EXPECT_TRUE(fails_with(rules_of(format, one, true), ErrorCode::kUnsupported, "#/properties/n",
+                           "tools[3].function.parameters"));
     EXPECT_TRUE(rules_of(format, one).ok());
   }
 }
@@ -181,9 +175,7 @@ ToolSpec text_tool() {
 }
 
 grammar::RuleSet lark(const char* source) {
-  auto rules = grammar::parse_lark(source, "g");
-  EXPECT_TRUE(rules.ok()) << rules.error().message;
-  return std::move(*rules);
+  return must(grammar::parse_lark(source, "g"));
 }
 
 TEST(RequiredCalls, TheTextOfACustomToolFollowsItsGrammar) {
@@ -191,15 +183,13 @@ TEST(RequiredCalls, TheTextOfACustomToolFollowsItsGrammar) {
   const grammar::RuleSet input = lark("start: \"a\\n\"+ \"\\\"\"");
   for (const CallForm& format : {hermes_form(), qwen3_coder_form()}) {
     const RequiredTool one{&spec, "tools[0]", true, &input};
-    const auto rules = required_calls(format, {&one, 1}, false);
-    ASSERT_TRUE(rules.ok()) << rules.error().message;
-    const auto grammar = grammar::Grammar::from_rules(*rules);
-    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    const auto rules = must(required_calls(format, {&one, 1}, false));
+    const auto grammar = must(grammar::Grammar::from_rules(rules));
     const bool is_json = !format.tags;
     const std::string good = is_json ? hermes(R"({"input": "a\na\n\""})") : qwen3_coder("input", "a\na\n\"");
     const std::string bad = is_json ? hermes(R"({"input": "b"})") : qwen3_coder("input", "b");
-    EXPECT_TRUE(grammar::matches(*grammar, good)) << good;
-    EXPECT_FALSE(grammar::matches(*grammar, bad)) << bad;
+    EXPECT_TRUE(grammar::matches(grammar, good)) << good;
+    EXPECT_FALSE(grammar::matches(grammar, bad)) << bad;
   }
 }
 
@@ -208,11 +198,9 @@ TEST(OptionalCalls, StandAfterTextThatHasNoneOfTheirMarks) {
   const grammar::RuleSet input = lark("start: /[ab]+/");
   const std::vector<RequiredTool> tools{{&spec, "tools[0]", true, &input}, {&other, "tools[1]", false}};
   const auto matches = [&](const CallForm& format, const std::string& text, bool parallel = true) {
-    const auto rules = optional_calls(format, tools, parallel);
-    EXPECT_TRUE(rules.ok()) << rules.error().message;
-    const auto grammar = grammar::Grammar::from_rules(*rules);
-    EXPECT_TRUE(grammar.ok()) << grammar.error().message;
-    return grammar::matches(*grammar, text);
+    const auto rules = must(optional_calls(format, tools, parallel));
+    const auto grammar = must(grammar::Grammar::from_rules(rules));
+    return grammar::matches(grammar, text);
   };
   const std::string call = hermes(R"({"input": "ab"})");
   std::string free = hermes(R"({"x": [1, {"y": null}]})");

@@ -5,6 +5,7 @@
 #include <map>
 #include <random>
 
+#include "base/result_checks.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace realizar::text {
@@ -83,38 +84,32 @@ TEST(Tiktoken, JoinsThePairsOfTheLowestRankFirst) {
     const auto tokens = tokens_with(more);
     std::map<std::string, int> ranks;
     for (size_t rank = 0; rank < tokens.size(); ++rank) ranks[tokens[rank]] = static_cast<int>(rank);
-    const auto tokenizer = Tokenizer::from_sentencepiece(file_of(tokens), kGlm4);
-    ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    const auto tokenizer = must(Tokenizer::from_sentencepiece(file_of(tokens), kGlm4));
     for (int i = 0; i < 50; ++i) {
       const std::string word = word_of(1 + random() % 20);
-      ASSERT_EQ(ids_of(*tokenizer, word, {.add_special = false}), naive(ranks, word)) << word;
-      ASSERT_EQ(tokenizer->decode(tokenizer->encode(word)), word);
+      ASSERT_EQ(ids_of(tokenizer, word, {.add_special = false}), naive(ranks, word)) << word;
+      ASSERT_EQ(tokenizer.decode(tokenizer.encode(word)), word);
     }
   }
 }
 
 TEST(Tiktoken, SpecialTokensComeAfterTheRanks) {
   const std::string file = file_of(tokens_with({" w"}));
-  const auto tokenizer = Tokenizer::from_sentencepiece(file, kGlm4);
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
-  EXPECT_EQ(tokenizer->n_vocab(), 257 + 14);
-  EXPECT_EQ(ids_of(*tokenizer, "a w\xC3\xA9<|user|>"), (std::vector<int>{259, 261, 'a', 256, 0xC3, 0xA9, 264}));
-  EXPECT_EQ(tokenizer->eos(), TokenId{257});
-  const std::vector<TokenId> ends(tokenizer->end_tokens().begin(), tokenizer->end_tokens().end());
+  const auto tokenizer = must(Tokenizer::from_sentencepiece(file, kGlm4));
+  EXPECT_EQ(tokenizer.n_vocab(), 257 + 14);
+  EXPECT_EQ(ids_of(tokenizer, "a w\xC3\xA9<|user|>"), (std::vector<int>{259, 261, 'a', 256, 0xC3, 0xA9, 264}));
+  EXPECT_EQ(tokenizer.eos(), TokenId{257});
+  const std::vector<TokenId> ends(tokenizer.end_tokens().begin(), tokenizer.end_tokens().end());
   EXPECT_EQ(ends, (std::vector<TokenId>{TokenId{257}, TokenId{266}, TokenId{264}}));
-  const auto more = Tokenizer::from_sentencepiece(file, R"({"tokenizer_class": "ChatGLM4Tokenizer",
-      "added_tokens_decoder": {"272": {"content": "<|cursor|>", "special": true}}})");
-  ASSERT_TRUE(more.ok()) << more.error().message;
-  EXPECT_EQ(ids_of(*more, "<|cursor|>").back(), 272);
+  const auto more = must(Tokenizer::from_sentencepiece(file, R"({"tokenizer_class": "ChatGLM4Tokenizer",
+      "added_tokens_decoder": {"272": {"content": "<|cursor|>", "special": true}}})"));
+  EXPECT_EQ(ids_of(more, "<|cursor|>").back(), 272);
 }
 
 TEST(Tiktoken, BrokenFilesAreRefused) {
   const std::string sound = file_of(tokens_with({"ab"}));
   const auto expect_refused = [](const std::string& file, const char* text, const std::string& config = kGlm4) {
-    const auto tokenizer = Tokenizer::from_sentencepiece(file, config);
-    ASSERT_FALSE(tokenizer.ok()) << text;
-    EXPECT_EQ(tokenizer.error().code, ErrorCode::kFormatError);
-    EXPECT_NE(tokenizer.error().message.find(text), std::string::npos) << tokenizer.error().message;
+    EXPECT_TRUE(fails_with(Tokenizer::from_sentencepiece(file, config), ErrorCode::kFormatError, text)) << text;
   };
   expect_refused("", "the byte 0 is not a token");
   expect_refused(file_of({"a", "b"}), "the byte 0 is not a token");

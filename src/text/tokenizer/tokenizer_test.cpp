@@ -9,6 +9,8 @@
 #include <random>
 #include <thread>
 
+#include "base/result_checks.h"
+
 namespace realizar::text {
 namespace {
 
@@ -66,10 +68,9 @@ TEST(Tokenizer, AMillionAddedTokensAreRead) {
     added += (i == 0 ? "" : ",") + (R"({"id":)" + std::to_string(i + 2)) + R"(,"content":"<t)" + std::to_string(i) +
              R"(>","special":true})";
   }
-  const auto tokenizer = Tokenizer::from_hf(bpe_json(added), {});
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
-  EXPECT_EQ(tokenizer->n_vocab(), kTokens + 2);
-  EXPECT_EQ(tokenizer->encode("a<t999999>b<t5>"),
+  const auto tokenizer = must(Tokenizer::from_hf(bpe_json(added), {}));
+  EXPECT_EQ(tokenizer.n_vocab(), kTokens + 2);
+  EXPECT_EQ(tokenizer.encode("a<t999999>b<t5>"),
             (std::vector<TokenId>{TokenId{0}, TokenId{1'000'001}, TokenId{1}, TokenId{7}}));
 }
 
@@ -85,13 +86,12 @@ TEST(Tokenizer, ErrorsNameTheFileAndCutWhatTheyRepeat) {
 
 // The special token is searched after a normalizer that puts U+2581 before every segment.
 TEST(Tokenizer, SpecialTokensInNormalizedText) {
-  auto tokenizer = Tokenizer::from_hf(
+  auto tokenizer = must(Tokenizer::from_hf(
       R"({"added_tokens":[{"id":9,"content":"<E>","special":true,"normalized":true}],"normalizer":{"type":"Lowercase"},
       "model":{"type":"BPE","vocab":{"<":0,"e":1,">":2,"x":3},"merges":[]}})",
-      "");
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
-  const auto n = [&](std::vector<PromptPiece> pieces) { return count(tokenizer->encode(pieces), TokenId{9}); };
-  EXPECT_EQ(count(tokenizer->encode("x<E>x<e>"), TokenId{9}), 2);
+      ""));
+  const auto n = [&](std::vector<PromptPiece> pieces) { return count(tokenizer.encode(pieces), TokenId{9}); };
+  EXPECT_EQ(count(tokenizer.encode("x<E>x<e>"), TokenId{9}), 2);
   EXPECT_EQ(n({{"<E>", true}}), 0);
   EXPECT_EQ(n({{"<E>", false}, {"<e>x", true}, {"x<e>", false}}), 2);
   EXPECT_EQ(n({{"<", false}, {"e>", true}}), 0);
@@ -178,19 +178,17 @@ TEST(Tokenizer, ReadsJsonAsPythonWritesIt) {
   const std::string mark = "\xef\xbb\xbf";
   const std::string json = mark + R"({"model":{"type":"BPE","vocab":{"a":0.0,"b":1},"merges":[],"dropout":NaN}})";
   const std::string config = mark + R"({"model_max_length":1000000000000000019884624838656,"bos_token":"b"})";
-  const auto tokenizer = Tokenizer::from_hf(json, config);
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
-  EXPECT_EQ(tokenizer->bos(), TokenId{1});
+  const auto tokenizer = must(Tokenizer::from_hf(json, config));
+  EXPECT_EQ(tokenizer.bos(), TokenId{1});
 }
 
 TEST(Tokenizer, ReadsAddedTokensThatContradictTheVocabulary) {
-  const auto tokenizer = Tokenizer::from_hf(
+  const auto tokenizer = must(Tokenizer::from_hf(
       bpe_json(
           R"({"id":7,"content":"b","special":true},{"id":3,"content":""},{"id":2,"content":"<x>","special":true})"),
-      R"({"unk_token":"<none>"})");
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
-  EXPECT_EQ(tokenizer->encode("ab<x>"), (std::vector<TokenId>{TokenId{0}, TokenId{1}, TokenId{2}}));
-  EXPECT_EQ(tokenizer->n_vocab(), 3);
+      R"({"unk_token":"<none>"})"));
+  EXPECT_EQ(tokenizer.encode("ab<x>"), (std::vector<TokenId>{TokenId{0}, TokenId{1}, TokenId{2}}));
+  EXPECT_EQ(tokenizer.n_vocab(), 3);
 }
 
 TEST(Tokenizer, FlagsOfAClassCountBesideAPostProcessor) {
@@ -232,11 +230,10 @@ TEST(Tokenizer, ACharacterHasItsBytesWhereAllOfThemAreTokens) {
   for (const char* model : {"llama", "t5"}) {
     vocab.model = model;
     vocab.add_eos = false;
-    const auto tokenizer = Tokenizer::from_gguf(vocab);
-    ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+    const auto tokenizer = must(Tokenizer::from_gguf(vocab));
     const std::string text = "\u5b57\tx \u00e9";
-    EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text) << model;
-    EXPECT_EQ(tokenizer->encode("\t"), std::vector<TokenId>{TokenId{2}}) << model;
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text) << model;
+    EXPECT_EQ(tokenizer.encode("\t"), std::vector<TokenId>{TokenId{2}}) << model;
   }
 }
 
@@ -252,18 +249,16 @@ GgufVocab small_vocab() {
 }
 
 TEST(Tokenizer, ReadsAGgufVocabulary) {
-  auto tokenizer = Tokenizer::from_gguf(small_vocab());
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
-  EXPECT_EQ(tokenizer->encode("ab ab<|im_end|>word"),
+  auto tokenizer = must(Tokenizer::from_gguf(small_vocab()));
+  EXPECT_EQ(tokenizer.encode("ab ab<|im_end|>word"),
             (std::vector<TokenId>{TokenId{2}, TokenId{5}, TokenId{4}, TokenId{6}}));
-  EXPECT_EQ(tokenizer->end_tokens().size(), 2u);
+  EXPECT_EQ(tokenizer.end_tokens().size(), 2u);
   GgufVocab with_bos = small_vocab();
   with_bos.bos_id = 1;
   with_bos.add_bos = true;
   with_bos.add_eos = true;
-  auto both = Tokenizer::from_gguf(with_bos);
-  ASSERT_TRUE(both.ok());
-  EXPECT_EQ(both->encode("ab"), (std::vector<TokenId>{TokenId{1}, TokenId{2}, TokenId{0}}));
+  auto both = must(Tokenizer::from_gguf(with_bos));
+  EXPECT_EQ(both.encode("ab"), (std::vector<TokenId>{TokenId{1}, TokenId{2}, TokenId{0}}));
 }
 
 TEST(Tokenizer, RefusesBrokenGgufVocabularies) {

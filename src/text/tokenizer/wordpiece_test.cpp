@@ -1,6 +1,7 @@
 // WordPiece takes the longest known beginning; a word that cannot be split completely is one unknown token.
 #include <gtest/gtest.h>
 
+#include "base/result_checks.h"
 #include "text/tokenizer/builders.h"
 
 namespace realizar::text {
@@ -18,14 +19,13 @@ const std::vector<std::string_view> kPieces = {"[UNK]", "un", "##aff", "##able",
 
 TEST(WordPiece, TakesTheLongestPiece) {
   const Vocabulary vocab(kPieces, {});
-  auto model = make_wordpiece_model(vocab, {});
-  ASSERT_TRUE(model.ok());
-  EXPECT_EQ(encode(**model, "unaffable"), (std::vector<int32_t>{5, 6, 3}));
-  EXPECT_EQ(encode(**model, "able"), (std::vector<int32_t>{7}));
-  EXPECT_EQ(encode(**model, "unx"), (std::vector<int32_t>{0}));
-  EXPECT_EQ(encode(**model, "una" + std::string(97, 'a')).size(), 98u);
-  EXPECT_EQ(encode(**model, "una" + std::string(98, 'a')), (std::vector<int32_t>{0}));
-  EXPECT_EQ(encode(**model, std::string(10'000'000, 'a')), (std::vector<int32_t>{0}));
+  auto model = must(make_wordpiece_model(vocab, {}));
+  EXPECT_EQ(encode(*model, "unaffable"), (std::vector<int32_t>{5, 6, 3}));
+  EXPECT_EQ(encode(*model, "able"), (std::vector<int32_t>{7}));
+  EXPECT_EQ(encode(*model, "unx"), (std::vector<int32_t>{0}));
+  EXPECT_EQ(encode(*model, "una" + std::string(97, 'a')).size(), 98u);
+  EXPECT_EQ(encode(*model, "una" + std::string(98, 'a')), (std::vector<int32_t>{0}));
+  EXPECT_EQ(encode(*model, std::string(10'000'000, 'a')), (std::vector<int32_t>{0}));
 }
 
 TEST(WordPiece, NeedsItsUnknownToken) {
@@ -38,10 +38,9 @@ TEST(WordPiece, NeedsItsUnknownToken) {
 
 TEST(WordLevel, KnowsWholeWords) {
   const Vocabulary vocab(kPieces, {});
-  auto model = make_wordlevel_model(vocab, "[UNK]");
-  ASSERT_TRUE(model.ok());
-  EXPECT_EQ(encode(**model, "able"), (std::vector<int32_t>{7}));
-  EXPECT_EQ(encode(**model, "ab"), (std::vector<int32_t>{0}));
+  auto model = must(make_wordlevel_model(vocab, "[UNK]"));
+  EXPECT_EQ(encode(*model, "able"), (std::vector<int32_t>{7}));
+  EXPECT_EQ(encode(*model, "ab"), (std::vector<int32_t>{0}));
 }
 
 }  // namespace
