@@ -112,7 +112,7 @@ Result<LatentAttentionConfig> read_latents(const ConfigKeys& keys, const ModelCo
     RZ_TRY(const auto d_value,
            keys.optional_int(is_split ? "attention.value_length_mla" : "attention.value_length", "", 1, kMaxHeadDim));
     a.d_value = d_value.value_or(c.d_model / a.n_heads);  // as llama.cpp has it where no file tells
-    a.is_interleaved = keys.spec().gguf_interleaved_rope;
+    a.is_interleaved = keys.spec().has_gguf_pairs();
     a.d_nope = key_dim > a.n_rot ? key_dim - a.n_rot : 0;
   } else {
     RZ_TRY(a.d_nope, dim("", "qk_nope_head_dim"));
@@ -129,7 +129,7 @@ Result<LatentAttentionConfig> read_latents(const ConfigKeys& keys, const ModelCo
   a.rope_idx = 0;
   if (!keys.is_gguf()) {
     RZ_TRY(const auto is_interleaved, keys.file().metadata().get_bool("rope_interleave"));
-    a.is_interleaved = is_interleaved.value_or(keys.spec().hf_interleaved_rope);
+    a.is_interleaved = is_interleaved.value_or(keys.spec().has_hf_pairs());
   }
   return a;
 }
@@ -177,7 +177,7 @@ Result<AttentionConfig> read_attention(const ConfigKeys& keys, ModelConfig& c) {
   // Sections of a rotation are stored as halves in GGUF.
   const bool has_sections = keys.file().metadata().contains(keys.key("rope.dimension_sections", ""));
   const bool is_interleaved =
-      keys.is_gguf() ? keys.spec().gguf_interleaved_rope && !has_sections : keys.spec().hf_interleaved_rope;
+      keys.is_gguf() ? keys.spec().has_gguf_pairs() && !has_sections : keys.spec().has_hf_pairs();
   if (is_interleaved) attention.n_interleaved = c.ropes.front().n_rot;
   return attention;
 }

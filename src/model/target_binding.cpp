@@ -37,7 +37,7 @@ std::string TensorBinder::target_name(const TensorSpec& spec, bool of_gguf) cons
 std::vector<uint32_t> TensorBinder::rows_in_other_format(Role role, const Part& part) const {
   std::vector<uint32_t> rows;
   if (!has_same_rows_in_formats(role) || (role == Role::kWqkv && spec_.hf_qkv_rows != QkvRows::kStacked)) return rows;
-  const bool is_interleaved = is_gguf() ? spec_.hf_interleaved_rope : spec_.gguf_interleaved_rope;
+  const bool is_interleaved = is_gguf() ? spec_.has_hf_pairs() : spec_.has_gguf_pairs();
   const uint32_t n_interleaved = is_interleaved && !config_.ropes.empty() ? config_.ropes.front().n_rot : 0;
   std::vector<uint32_t> order;
   if (layer_ >= 0 && (role == Role::kWq || role == Role::kWk || role == Role::kWqkv)) {

@@ -157,7 +157,7 @@ class GgufTensors {
 
 HfForms::Pairs pairs_of(const ModelFile& folder, const ArchSpec& spec, const ArchSpec& target, const ModelConfig& c) {
   const bool has_sections = !rope_sections(folder.metadata()).empty();
-  HfForms::Pairs pairs{.gguf = target.gguf_interleaved_rope && !has_sections, .hf = spec.hf_interleaved_rope};
+  HfForms::Pairs pairs{.gguf = target.has_gguf_pairs() && !has_sections, .hf = spec.has_hf_pairs()};
   for (const LayerConfig& layer : c.layers) {
     if (const auto* own = std::get_if<LatentAttentionConfig>(&layer.mixer)) pairs.hf = own->is_interleaved;
   }

@@ -270,7 +270,7 @@ Result<HfPlan> plan_for(const ModelFile& gguf, const ArchSpec& source, const Arc
   plan.config = root.dump(2) + "\n";
   add_modules(config, plan);
   const bool has_sections = gguf.metadata().contains(std::string(source.name) + ".rope.dimension_sections");
-  const HfForms::Pairs pairs{.gguf = source.gguf_interleaved_rope && !has_sections, .hf = spec.hf_interleaved_rope};
+  const HfForms::Pairs pairs{.gguf = source.has_gguf_pairs() && !has_sections, .hf = spec.has_hf_pairs()};
   const HfForms forms(spec, config, pairs, {});
   TensorParts parts(gguf, source, config, forms);
   RZ_CHECK_OK(HfTensors(spec, config, forms, parts, plan.tensors).add());

@@ -301,7 +301,7 @@ class HfWriter {
     }
     if (role == Role::kSsmA || role == Role::kSsmD) std::erase(rows.shape, 1u);
     if (role == Role::kSsmConv) rows.shape.insert(rows.shape.begin() + 1, 1);
-    const bool is_turned = spec_.gguf_interleaved_rope && !spec_.hf_interleaved_rope;
+    const bool is_turned = spec_.has_gguf_pairs() && !spec_.has_hf_pairs();
     if (is_turned && (role == Role::kWq || role == Role::kBq)) return rows.in_order(halves(attention_.n_heads));
     if (is_turned && (role == Role::kWk || role == Role::kBk)) return rows.in_order(halves(attention_.n_kv_heads));
     const bool is_fused = role == Role::kWqkv || role == Role::kBqkv;

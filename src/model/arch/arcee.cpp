@@ -18,7 +18,7 @@ const ArchSpec kArcee{.name = "arcee",
                       .tensors = kArceeTensors,
                       .ffn = FfnKind::kPlain,
                       .activation = Activation::kReluSquared,
-                      .gguf_interleaved_rope = true,
+                      .rope_pairs = RopePairs::kGguf,
                       .attn_scale = {.gguf = "attention.scale"}};
 
 }  // namespace realizar

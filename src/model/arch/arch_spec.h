@@ -280,6 +280,9 @@ enum class MoeRule : uint8_t { kNone, kIfConfigured, kAlways };
 // other one before that, or all. For these GGUF must list the layers, since llama.cpp reads no window for them.
 enum class WindowRule : uint8_t { kNone, kByInterval, kFullFirst, kFromLayer, kEvenBeforeLayer, kAll };
 
+// Formats that store the rotated rows of q and k in pairs (2i, 2i + 1) instead of halves.
+enum class RopePairs : uint8_t { kNone, kGguf, kBoth };
+
 // Storage of matrices in folders. kPlain: all as [out, in]. kTransposed: all except tables and the head as [in, out]
 // (Conv1D). kTransposedExperts: unquantized stacks of experts as [n_experts, in, out]. kPairedExperts: likewise, with
 // columns of gate and up interleaved. kFlatExperts: a layer's experts below each other in one matrix, with w_down as
@@ -406,8 +409,7 @@ struct ArchSpec {
   QkvRows hf_qkv_rows = QkvRows::kStacked;
   // Tokens see those after them too, an encoder: texts become vectors or scores.
   bool is_bidirectional = false;
-  // Whether the formats store the rotated rows of q and k in pairs (2i, 2i + 1) instead of halves.
-  bool gguf_interleaved_rope = false, hf_interleaved_rope = false;
+  RopePairs rope_pairs = RopePairs::kNone;
   ScaleKey embed_scale = {}, residual_scale = {}, attn_scale = {}, logit_scale = {}, clip = {}, temperature = {};
   ScaleKey alibi = {};            // ALiBi's maximum bias, for families with slopes instead of rotations
   bool hf_norm_plus_one = false;  // Hugging Face stores w for norms that multiply by 1 + w; GGUF stores 1 + w
@@ -437,6 +439,8 @@ struct ArchSpec {
   // Writes the keys that adjust() reads, for a file that is made from a config.
   void (*tell)(const ModelConfig& config, KeyTeller& keys) = nullptr;
 
+  constexpr bool has_gguf_pairs() const { return rope_pairs != RopePairs::kNone; }
+  constexpr bool has_hf_pairs() const { return rope_pairs == RopePairs::kBoth; }
   constexpr bool has_window() const { return window_rule != WindowRule::kNone; }
   constexpr bool needs_window_flag() const { return window_rule >= WindowRule::kFromLayer; }
   // Whether layer `idx` has a window if every `interval`-th layer sees the whole context.

@@ -48,7 +48,7 @@ Status adjust_baichuan(const ConfigKeys& keys, ModelConfig& c) {
 const ArchSpec kBaichuan{.name = "baichuan",
                          .hf_classes = kBaichuanHfClasses,
                          .tensors = kBaichuanTensors,
-                         .gguf_interleaved_rope = true,
+                         .rope_pairs = RopePairs::kGguf,
                          .hf_n_ctx = 4096,
                          .hf_numbers = kBaichuanHfNumbers,
                          .adjust = adjust_baichuan};

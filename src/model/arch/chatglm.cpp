@@ -42,15 +42,13 @@ constexpr HfNumber kChatGlm2Numbers[] = {{"quantization_bit", 0}};
 const ArchSpec kChatGlm{.name = "chatglm",
                         .hf_classes = kChatglmHfClasses,
                         .tensors = kChatglmTensors,
-                        .gguf_interleaved_rope = true,
-                        .hf_interleaved_rope = true,
+                        .rope_pairs = RopePairs::kBoth,
                         .hf_rope_share = 0.5};
 
 const ArchSpec kChatGlm2{.name = "chatglm2",
                          .hf_classes = kChatGlm2Classes,
                          .tensors = kChatGlm2Tensors,
-                         .gguf_interleaved_rope = true,
-                         .hf_interleaved_rope = true,
+                         .rope_pairs = RopePairs::kBoth,
                          .hf_rope_share = 0.5,
                          .hf_flags = kChatGlm2Flags,
                          .hf_numbers = kChatGlm2Numbers,

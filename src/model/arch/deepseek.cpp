@@ -18,7 +18,7 @@ constexpr auto kDeepseekTensors =
 const ArchSpec kDeepseek{.name = "deepseek",
                          .hf_classes = kDeepseekHfClasses,
                          .tensors = kDeepseekTensors,
-                         .gguf_interleaved_rope = true,
+                         .rope_pairs = RopePairs::kGguf,
                          .moe = MoeRule::kAlways,
                          .hf_flags = kDeepseekHfFlags,
                          .routing = {.renormalize = false},

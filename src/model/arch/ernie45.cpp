@@ -25,8 +25,7 @@ constexpr auto kErnie45MoeTensors =
 const ArchSpec kErnie45Moe{.name = "ernie4_5-moe",
                            .hf_classes = kErnie45MoeClasses,
                            .tensors = kErnie45MoeTensors,
-                           .gguf_interleaved_rope = true,
-                           .hf_interleaved_rope = true,
+                           .rope_pairs = RopePairs::kBoth,
                            .moe = MoeRule::kAlways,
                            .hf_left_out = "model.mtp_",
                            .hf_keys = {.n_experts = "moe_num_experts",
@@ -38,10 +37,7 @@ const ArchSpec kErnie45Moe{.name = "ernie4_5-moe",
                                        .last_expert_layer = "moe_layer_end_index",
                                        .score = ""}};
 
-const ArchSpec kErnie45{.name = "ernie4_5",
-                        .hf_classes = kErnie45HfClasses,
-                        .tensors = kErnie45Tensors,
-                        .gguf_interleaved_rope = true,
-                        .hf_interleaved_rope = true};
+const ArchSpec kErnie45{
+    .name = "ernie4_5", .hf_classes = kErnie45HfClasses, .tensors = kErnie45Tensors, .rope_pairs = RopePairs::kBoth};
 
 }  // namespace realizar

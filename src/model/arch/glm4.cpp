@@ -20,8 +20,7 @@ const ArchSpec kGlm4{.name = "glm4",
                      .hf_classes = kGlm4HfClasses,
                      .tensors = kGlm4Tensors,
                      .norm_place = NormPlace::kSandwich,
-                     .gguf_interleaved_rope = true,
-                     .hf_interleaved_rope = true,
+                     .rope_pairs = RopePairs::kBoth,
                      .hf_rope_share = 0.5};
 
 }  // namespace realizar

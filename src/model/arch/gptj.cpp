@@ -38,8 +38,7 @@ const ArchSpec kGptJ{.name = "gptj",
                      .norm_place = NormPlace::kParallel,
                      .ffn = FfnKind::kPlain,
                      .activation = Activation::kGelu,
-                     .gguf_interleaved_rope = true,
-                     .hf_interleaved_rope = true,
+                     .rope_pairs = RopePairs::kBoth,
                      .hf_keys = gptj_hf_keys()};
 
 }  // namespace realizar

@@ -23,6 +23,6 @@ const ArchSpec kInternLm2{.name = "internlm2",
                           .hf_classes = kInternlm2HfClasses,
                           .tensors = kInternlm2Tensors,
                           .hf_qkv_rows = QkvRows::kByKvHead,
-                          .gguf_interleaved_rope = true};
+                          .rope_pairs = RopePairs::kGguf};
 
 }  // namespace realizar

@@ -27,7 +27,7 @@ constexpr auto kLlamaTensors =
 const ArchSpec kLlama{.name = "llama",
                       .hf_classes = kLlamaHfClasses,
                       .tensors = kLlamaTensors,
-                      .gguf_interleaved_rope = true,
+                      .rope_pairs = RopePairs::kGguf,
                       .window_rule = WindowRule::kByInterval,
                       .moe = MoeRule::kIfConfigured};
 

@@ -18,7 +18,7 @@ constexpr auto kMinicpmTensors =
 const ArchSpec kMiniCpm{.name = "minicpm",
                         .hf_classes = kMinicpmHfClasses,
                         .tensors = kMinicpmTensors,
-                        .gguf_interleaved_rope = true,
+                        .rope_pairs = RopePairs::kGguf,
                         .embed_scale = {.gguf = "embedding_scale", .hf = "scale_emb", .gguf_otherwise = 12},
                         .residual_scale = {.gguf = "residual_scale",
                                            .hf = "scale_depth",

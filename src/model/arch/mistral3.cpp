@@ -18,7 +18,7 @@ const ArchSpec kMistral3{
     .name = "mistral3",
     .hf_classes = kMistral3HfClasses,
     .tensors = kMistral3Tensors,
-    .gguf_interleaved_rope = true,
+    .rope_pairs = RopePairs::kGguf,
     .attn_scale = {.gguf = "attention.scale"},
     .temperature = {.gguf = "attention.temperature_scale", .hf = "rope_parameters.llama_4_scaling_beta"}};
 

@@ -17,7 +17,7 @@ const ArchSpec kOlmo{.name = "olmo",
                      .hf_classes = kOlmoHfClasses,
                      .tensors = kOlmoTensors,
                      .norm = NormKind::kLayer,
-                     .gguf_interleaved_rope = true,
+                     .rope_pairs = RopePairs::kGguf,
                      .clip = {.gguf = "attention.clamp_kqv", .hf = "clip_qkv"},
                      .hf_norm_eps = 1e-5f,  // transformers, OlmoLayerNorm
                      .hf_keys = {.norm_eps = ""}};

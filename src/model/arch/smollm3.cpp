@@ -16,7 +16,7 @@ constexpr auto kSmollm3Tensors = joined(kEnds, kAttention, kFfnNorm, kGated);
 const ArchSpec kSmolLm3{.name = "smollm3",
                         .hf_classes = kSmollm3HfClasses,
                         .tensors = kSmollm3Tensors,
-                        .gguf_interleaved_rope = true,
+                        .rope_pairs = RopePairs::kGguf,
                         .nope_interval = 4,
                         .hf_keys = {.rope_list = "no_rope_layers"}};
 

@@ -14,6 +14,6 @@ constexpr auto kXverseTensors = joined(kEnds, kAttnNorm, kGgufWqkv, kQkvo, kFfnN
 }  // namespace
 
 const ArchSpec kXverse{
-    .name = "xverse", .hf_classes = kXverseHfClasses, .tensors = kXverseTensors, .gguf_interleaved_rope = true};
+    .name = "xverse", .hf_classes = kXverseHfClasses, .tensors = kXverseTensors, .rope_pairs = RopePairs::kGguf};
 
 }  // namespace realizar
