@@ -5,6 +5,7 @@
 #include "base/try.h"
 #include "sampling/parameters.h"
 #include "sampling/sampler_names.h"
+#include "server/call/request_fields.h"
 
 namespace realizar::cli {
 namespace {
@@ -37,9 +38,7 @@ SamplingParams sampling_of(const Json& values) {
 }
 
 void put_sampling(const SamplingParams& params, Json& body) {
-  for (const SamplingParameter& parameter : kSamplingParameters) {
-    body[std::string(parameter.name)] = visit_parameter(parameter, params, [](auto value) -> Json { return value; });
-  }
+  body.update(server::sampling_json(params));
   if (params.samplers) body["samplers"] = names_of(*params.samplers);
   for (const auto& [token, bias] : params.logit_bias) body["logit_bias"].push_back({to_index(token), bias});
 }

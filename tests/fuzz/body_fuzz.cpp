@@ -6,7 +6,7 @@
 #include "bundled_rig.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/request_fields.h"
-#include "server/dialects/ollama/ollama_prompt.h"
+#include "server/dialects/ollama/ollama_request.h"
 #include "server/dialects/openai/chat_fields.h"
 #include "server/dialects/responses/response_input.h"
 #include "server/models/answer_form.h"

@@ -1,7 +1,6 @@
 #include "server/call/answer_room.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "engine/fair_share.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/caught.h"
 #include "server/call/context.h"
-#include "server/call/protocol.h"
 #include "server/call/response_store.h"
 
 namespace realizar::server {
@@ -165,11 +164,8 @@ Task<Status> generate_in_background(Call& call, ServedModelPtr model, Completion
   }
   // The request is logged when the response is complete, with its tokens and times.
   if (!record->is_over()) std::swap(call.is_logged, own->is_logged);
-  if (streams) {
-    const Status followed = co_await follow(call, record, 0);
-    co_return followed;
-  }
-  call.send({200, "application/json", stored->response, {}});
+  if (streams) RZ_CO_CHECK_OK(co_await follow(call, record, 0));
+  if (!streams) call.send({200, "application/json", stored->response, {}});
   co_return Status();
 }
 
@@ -189,8 +185,7 @@ Task<Status> follow(Call& call, BackgroundRecordPtr record, size_t first) {
     }
     if (record->is_over() && next >= record->n_events()) break;
     UpdateWait update(call);
-    const Status going = co_await update;
-    if (!going.ok()) co_return going;
+    RZ_CO_CHECK_OK(co_await update);
   }
   call.end();
   co_return Status();

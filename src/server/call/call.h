@@ -4,7 +4,6 @@
 // meantime keeps it alive. I/O thread, except for data lent to a worker.
 #pragma once
 
-#include <chrono>
 #include <coroutine>
 #include <cstdint>
 #include <functional>
@@ -108,6 +107,9 @@ class Call final : public ReplyListener, public std::enable_shared_from_this<Cal
   void fail(const ApiError& error) noexcept;
   void fail(const Error& error) noexcept;
   bool is_over() const { return is_over_; }
+  // send() and fail() as the result of a coroutine that has nothing left to do.
+  Status finish(HttpResponse response);
+  Status refuse(const ApiError& error);
   bool is_post() const;
   // The header for replies and the log: the request's, if it is valid, or that of the trace which begins here; "":
   // none.

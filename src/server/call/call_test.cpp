@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <latch>
 #include <new>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 
 #include "server/call/background.h"
 #include "server/call/completion.h"
@@ -46,12 +44,8 @@ class FakeReply final : public Reply {
 
 class FakeWriter final : public ResponseWriter {
  public:
-  std::string stream_update(size_t, const ChoiceUpdate&) override { return {}; }
-  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
-  std::string stream_end(const Usage&, const Json*) override { return {}; }
   std::string stream_error(const ApiError& error) override { return "error " + std::to_string(error.status); }
-  void collect(size_t, ChoiceUpdate) override {}
-  Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) override { return {}; }
+  Json whole(const Choices&, const Usage&, JsonPieces&) override { return {}; }
 };
 
 // Sets the flag while its coroutine exists.
@@ -224,10 +218,7 @@ TEST_F(CallTest, StaysForTheWorkerThatHasIt) {
   EXPECT_EQ(context->calls.size(), 1u);
   EXPECT_EQ(context->n_under_way(), 0u);
   left.count_down();
-  http->every(std::chrono::milliseconds(1), [&] {
-    if (context->calls.empty()) http->stop();
-  });
-  http->run();
+  run_to_end();
   EXPECT_FALSE(is_alive);
   EXPECT_FALSE(went_on);
 }
@@ -270,10 +261,7 @@ TEST_F(CallTest, WhatAWorkerThrowsIsWhatIsAwaited) {
     call.send({result.ok() ? 200 : 202, "", "", {}});
     co_return Status();
   });
-  http->every(std::chrono::milliseconds(1), [&] {
-    if (context->calls.empty()) http->stop();
-  });
-  http->run();
+  run_to_end();
   EXPECT_TRUE(was_counted(202)) << told();
 }
 

@@ -4,21 +4,18 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "api/found_model.h"
 #include "api/grammar_constraint.h"
 #include "api/reasoning_plan.h"
 #include "base/try.h"
-#include "server/call/reasoning_fields.h"
 #include "server/models/answer_form.h"
 #include "text/output/required_calls.h"
 
 namespace realizar::server {
 namespace {
 
-// The messages, preceded by those of a stored model.
 Result<std::vector<ChatMessage>> with_stored_texts(std::span<const ChatMessage> messages, const ServedModel& model) {
   ChatBeginning beginning;
   if (model.texts != nullptr) beginning.system = model.texts->system;
@@ -31,12 +28,6 @@ Result<std::vector<ChatMessage>> with_stored_texts(std::span<const ChatMessage> 
   return all;
 }
 
-Error no_template(const ServedModel& model, const std::string& field) {
-  return unsupported(
-      field + ": the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is", field);
-}
-
-// The grammar of required or possible calls.
 Result<std::shared_ptr<grammar::MaskCache>> calls_grammar(const ServedModel& model, const ChatTools& tools,
                                                           bool parallel) {
   const bool one_call = !parallel || !tools.only.empty();
@@ -81,7 +72,6 @@ Status check_continues(const ChatRequest& chat, const ServedModel& model) {
   return {};
 }
 
-// An unfinished answer, split into its parts.
 struct Unfinished {
   std::string reasoning, content;
   bool has_reasoning = false, has_ended_reasoning = false;
@@ -162,12 +152,13 @@ Result<Json> template_variables(const ChatRequest& chat, const Json& reasoning, 
   return variables;
 }
 
-// The prompt of the first `n_messages` messages.
 Result<std::vector<text::PromptPiece>> render(const ChatRequest& chat, size_t n_messages, const Json& variables,
                                               const ServedModel& model, const text::ChatTemplate* chat_template) {
   const bool has_tools = !chat.tools.tools.empty();
   if (chat_template == nullptr && model.loaded->template_for(has_tools) == nullptr) {
-    return no_template(model, chat.messages_field);
+    const std::string& field = chat.messages_field;
+    return unsupported(
+        field + ": the model " + model.id + " has no chat template; /v1/completions takes a prompt as it is", field);
   }
   text::Conversation conversation;
   RZ_TRY(conversation.messages, with_stored_texts(std::span(chat.messages).first(n_messages), model));
@@ -175,7 +166,6 @@ Result<std::vector<text::PromptPiece>> render(const ChatRequest& chat, size_t n_
   return model.loaded->render_conversation(std::move(conversation), variables, chat_template);
 }
 
-// The parts into which the answer is split.
 text::AnswerOptions answer_options(const ChatRequest& chat, const ServedModel& model, bool starts_in_reasoning) {
   const bool uses_tools = !chat.tools.tools.empty();
   text::AnswerOptions options;
@@ -220,6 +210,17 @@ Result<ChatPrompt> chat_prompt(const ChatRequest& chat, const ServedModel& model
   return prompt;
 }
 
+CompletionPlan empty_plan(const GenerationFields& generation, text::AnswerOptions choice) {
+  CompletionPlan plan;
+  plan.stream = generation.stream;
+  plan.id_slot = generation.id_slot;
+  plan.cache_name = generation.cache_name;
+  plan.choice = std::move(choice);
+  plan.choice.stop = generation.stop;
+  plan.choice.min_tokens = generation.rules.min_tokens;
+  return plan;
+}
+
 CompletionPlan plan_of(GenerationFields generation, ChatPrompt prompt, const ServedModel& model,
                        const RequestContext& context) {
   generation.request.prompt = std::move(prompt.tokens);
@@ -230,16 +231,38 @@ CompletionPlan plan_of(GenerationFields generation, ChatPrompt prompt, const Ser
         with_reasoning_budget(std::move(generation.request.constraint), *prompt.choice.format, model.tokenizer(),
                               {*prompt.reasoning_budget, prompt.choice.starts_in_reasoning});
   }
-  CompletionPlan plan;
-  plan.stream = generation.stream;
-  plan.id_slot = generation.id_slot;
-  plan.cache_name = std::move(generation.cache_name);
+  CompletionPlan plan = empty_plan(generation, std::move(prompt.choice));
   if (context.log_prompts) plan.logged_prompt = std::move(prompt.text);
-  plan.choice = std::move(prompt.choice);
-  plan.choice.stop = std::move(generation.stop);
-  plan.choice.min_tokens = generation.rules.min_tokens;
   for (uint32_t i = 0; i < generation.n; ++i) plan.requests.push_back(nth_request(generation.request, i));
   return plan;
+}
+
+ChatRequest newest_messages(const ChatRequest& chat, size_t first, bool (*stays)(const ChatMessage& message)) {
+  ChatRequest newest = chat;
+  newest.messages.clear();
+  for (size_t i = 0; i < chat.messages.size(); ++i) {
+    if (i >= first || stays(chat.messages[i])) newest.messages.push_back(chat.messages[i]);
+  }
+  return newest;
+}
+
+// Each try renders the whole rest, so there must be few tries.
+Result<ChatPrompt> fit_newest(const std::vector<size_t>& firsts,
+                              const std::function<Result<ChatPrompt>(size_t first)>& render,
+                              const std::function<bool(const Result<ChatPrompt>& prompt)>& fits) {
+  size_t too_many = 0, last = firsts.size() - 1;
+  auto prompt = render(firsts[last]);
+  while (fits(prompt) && last - too_many > 1) {
+    const size_t middle = too_many + (last - too_many) / 2;
+    auto longer = render(firsts[middle]);
+    if (fits(longer)) {
+      last = middle;
+      prompt = std::move(longer);
+    } else {
+      too_many = middle;
+    }
+  }
+  return prompt;
 }
 
 size_t max_text_bytes(const ServedModel& model) {

@@ -1,6 +1,7 @@
 // Converts a chat's messages and tools to the prompt's tokens, and to the plan of its answers.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -28,9 +29,21 @@ struct ChatPrompt {
 Result<ChatPrompt> chat_prompt(const ChatRequest& chat, const ServedModel& model,
                                const text::ChatTemplate* chat_template = nullptr);
 
+// A plan with the settings that all its requests share, but without requests and a writer.
+CompletionPlan empty_plan(const GenerationFields& generation, text::AnswerOptions choice = {});
+
 // The plan of a chat's answers, without a writer.
 CompletionPlan plan_of(GenerationFields generation, ChatPrompt prompt, const ServedModel& model,
                        const RequestContext& context);
+
+// The chat without the messages before the one at `first`, except those for which `stays` is true.
+ChatRequest newest_messages(const ChatRequest& chat, size_t first, bool (*stays)(const ChatMessage& message));
+
+// Drops as few of a chat's oldest messages as possible. `firsts`: candidates for the oldest remaining message, not
+// empty; even the last of them may be too long. `render`: the prompt from that message on.
+Result<ChatPrompt> fit_newest(const std::vector<size_t>& firsts,
+                              const std::function<Result<ChatPrompt>(size_t first)>& render,
+                              const std::function<bool(const Result<ChatPrompt>& prompt)>& fits);
 
 // The longest text that can fit in a context: every token as long as the vocabulary's longest.
 size_t max_text_bytes(const ServedModel& model);

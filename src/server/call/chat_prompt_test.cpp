@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "server/call/served_model_rig.h"
+#include "server/call/dialect_test_rig.h"
 #include "server/dialects/openai/chat_fields.h"
 
 namespace realizar::server {
@@ -14,13 +14,8 @@ namespace {
 constexpr const char* kTool = R"({"type": "function", "function": {"name": "get_weather", "parameters":
     {"type": "object", "properties": {"city": {"type": "string"}}}}})";
 
-class ChatPromptTest : public ::testing::Test {
+class ChatPromptTest : public DialectTest {
  protected:
-  static void SetUpTestSuite() {
-    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-    ASSERT_TRUE(rig_->is_ready());
-  }
-  static void TearDownTestSuite() { rig_.reset(); }
   ~ChatPromptTest() override { rig_->context.max_prompt_tokens = 0; }
 
   static Result<ChatPrompt> read(const std::string& body) {
@@ -37,15 +32,8 @@ class ChatPromptTest : public ::testing::Test {
     const auto prompt = read_messages(messages, more);
     return prompt.ok() ? prompt->text : "error: " + prompt.error().message;
   }
-  static std::string wrong_field(const std::string& body) {
-    const auto prompt = read(body);
-    return prompt.ok() ? "" : prompt.error().subject;
-  }
-
-  static std::unique_ptr<ServedModelRig> rig_;
+  static std::string wrong_field(const std::string& body) { return field_of(read(body)); }
 };
-
-std::unique_ptr<ServedModelRig> ChatPromptTest::rig_;
 
 TEST_F(ChatPromptTest, RolesBecomeTurns) {
   EXPECT_EQ(text_of(R"([{"role": "system", "content": "S"}, {"role": "user", "content": "U"},

@@ -42,6 +42,13 @@ struct ChatReading : GenerationReading {
   Status finish();
 };
 
+// Fields that control a chat's reasoning, in the spellings of OpenAI, llama.cpp, vLLM, Qwen and Anthropic. An effort
+// that `into` already has is kept. Errors: InvalidArgument naming the field.
+Status read_reasoning(Fields& body, ReasoningOptions& into);
+
+// Adds the server's defaults for fields that the request does not set.
+ReasoningOptions with_defaults(ReasoningOptions asked, const RequestDefaults& defaults);
+
 // Fields spelled alike in all dialects: for the template, reasoning and the answer's form. Call it after the dialect's
 // own fields are read. Errors: InvalidArgument naming the field.
 Status read_chat_fields(Fields& body, ChatReading& into);

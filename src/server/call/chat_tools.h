@@ -1,4 +1,5 @@
-// The tools of a chat, and whether the model must call one.
+// The tools of a chat, and whether the model must call one. Calls of tools of type custom have a text instead of
+// arguments. Chat templates only know functions: the model sees such a tool as a function with one argument, the text.
 #pragma once
 
 #include <functional>
@@ -59,5 +60,30 @@ Error wrong_tool_choice(const std::string& field);
 using ToolNameReader = std::function<Result<std::optional<std::string>>(const Json& tool)>;
 // {mode, tools}
 Result<ToolChoice> read_allowed_tools(const Json& allowed, const std::string& field, const ToolNameReader& name_of);
+
+// The name of the argument.
+inline constexpr const char* kCustomInput = "input";
+
+// Reads {"name", "description", "format"}. The format is {"type": "text"} or {"type": "grammar", "syntax": "lark" or
+// "regex", "definition"}, whose last two may also be in a member "grammar". `where`: the location of `custom`. Errors:
+// InvalidArgument, and Unsupported for unsupported parts of a grammar; both name the field.
+Result<ChatTool> read_custom_tool(const Json& custom, const std::string& where);
+
+// The text of a call while its arguments' JSON arrives, cut anywhere. Arguments of another kind are the text
+// themselves.
+class CustomInput {
+ public:
+  // The new part of the text.
+  std::string push(const std::string& arguments);
+  // The rest, at the end of the call.
+  std::string finish();
+
+ private:
+  enum class State : uint8_t { kBefore, kInside, kAfter, kOther };
+  std::string decoded();
+
+  State state_ = State::kBefore;
+  std::string held_;  // received, but not parsed yet
+};
 
 }  // namespace realizar::server

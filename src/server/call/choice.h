@@ -158,5 +158,6 @@ class Choice {
   std::deque<OpenToken> open_tokens_;  // not yet known to belong to the answer
   uint32_t first_open_token_ = 0;      // index of the first of them
 };
+using Choices = std::vector<std::unique_ptr<Choice>>;
 
 }  // namespace realizar::server

@@ -170,18 +170,12 @@ class Completion final : public PlanRun {
     const TokenLog& prompt = update.prompt_tokens;
     n_answer_bytes_ += prompt.size() * kTokenBytes + prompt.n_alternatives() * kAlternativeBytes;
     if (update.ended) n_answer_bytes_ += choice.end().embedding.size() * sizeof(float);
-    switch (room_share_.grow_to(n_answer_bytes_)) {
-      case AnswerRoom::Grown::kYes:
-        return std::nullopt;
-      case AnswerRoom::Grown::kTooLarge:
-        return bad_request(
-            fmt::format("the answers take more than {}, which those of one request may take here "
-                        "(--max-answer-bytes)",
-                        mb_of(call_.context.answers.n_bytes_of_one())));
-      case AnswerRoom::Grown::kNoRoom:
-        break;
-    }
-    return to_api_error(no_answer_room());
+    const AnswerRoom::Grown grown = room_share_.grow_to(n_answer_bytes_);
+    if (grown == AnswerRoom::Grown::kYes) return std::nullopt;
+    if (grown == AnswerRoom::Grown::kNoRoom) return to_api_error(no_answer_room());
+    return bad_request(
+        fmt::format("the answers take more than {}, which those of one request may take here (--max-answer-bytes)",
+                    mb_of(call_.context.answers.n_bytes_of_one())));
   }
 
   void on_choice_end(size_t choice_idx, const Choice& choice) override {
@@ -309,12 +303,10 @@ Task<Status> send_rest(Call& call, JsonPieces& json) {
   while (!json.is_done()) {
     while (call.is_congested()) {
       UpdateWait room(call);
-      const Status going = co_await room;
-      if (!going.ok()) co_return going;
+      RZ_CO_CHECK_OK(co_await room);
     }
     OnWorker writing(call, kRestWorkBytes, [&] { return caught([&] { json.write(piece, kPieceBytes); }); });
-    const Status written = co_await writing;
-    if (!written.ok()) co_return written;
+    RZ_CO_CHECK_OK(co_await writing);
     call.write(piece);
     piece.clear();
   }
@@ -323,10 +315,9 @@ Task<Status> send_rest(Call& call, JsonPieces& json) {
 
 Task<Status> send_stream_rest(Call& call) {
   call.set_in_event(true);
-  Task<Status> sending = send_rest(call, *call.writer->long_events());
-  const Status sent = co_await sending;
-  if (sent.ok()) call.set_in_event(false);
-  co_return sent;
+  RZ_CO_CHECK_OK(co_await send_rest(call, *call.writer->long_events()));
+  call.set_in_event(false);
+  co_return Status();
 }
 
 // The server's copy of an answer exists before the client gets the answer's end, since the client may request it at
@@ -339,8 +330,7 @@ Task<Status> keep_copy(Call& call, Completion& completion) {
   while (!copy.is_done() && text.size() < max_bytes) {
     OnWorker writing(call, kRestWorkBytes,
                      [&] { return caught([&] { copy.write(text, text.size() + kPieceBytes); }); });
-    const Status written = co_await writing;
-    if (!written.ok()) co_return written;
+    RZ_CO_CHECK_OK(co_await writing);
     const AnswerRoom::Grown grown = completion.count_copy(text.size());
     if (grown == AnswerRoom::Grown::kNoRoom) co_return no_answer_room();
     if (grown == AnswerRoom::Grown::kTooLarge) co_return Status();
@@ -350,22 +340,15 @@ Task<Status> keep_copy(Call& call, Completion& completion) {
 }
 
 Task<Status> send_end(Call& call, Completion& completion) {
-  Task<Status> keeping = keep_copy(call, completion);
-  Status going = co_await keeping;
-  if (!going.ok()) co_return going;
+  RZ_CO_CHECK_OK(co_await keep_copy(call, completion));
   if (!completion.is_stream()) {
     JsonPieces answer;
     completion.put_whole(answer);
     Task<Status> sending = send_json(call, answer);
-    going = co_await sending;
-    co_return going;
+    co_return co_await sending;
   }
   completion.end();
-  if (completion.has_rest()) {
-    Task<Status> sending = send_stream_rest(call);
-    going = co_await sending;
-    if (!going.ok()) co_return going;
-  }
+  if (completion.has_rest()) RZ_CO_CHECK_OK(co_await send_stream_rest(call));
   call.write(call.protocol->terminator);
   call.end();
   co_return Status();
@@ -395,35 +378,22 @@ Task<Status> send_json(Call& call, JsonPieces& json) {
   json.write(bytes, JsonPieces::kFirstBytes);
   while (!json.is_done() && bytes.size() < kMaxAtOnceBytes) {
     OnWorker writing(call, 0, [&] { return caught([&] { json.write(bytes, bytes.size() + kPieceBytes); }); });
-    const Status written = co_await writing;
-    if (!written.ok()) co_return written;
+    RZ_CO_CHECK_OK(co_await writing);
   }
-  if (json.is_done()) {
-    call.send({200, "application/json", std::move(bytes), {}});
-    co_return Status();
-  }
+  if (json.is_done()) co_return call.finish({200, "application/json", std::move(bytes), {}});
   call.begin_pieces({200, "application/json", "", {}});
   call.write(bytes);
   std::string().swap(bytes);
-  Task<Status> sending = send_rest(call, json);
-  const Status sent = co_await sending;
-  if (sent.ok()) call.end();
-  co_return sent;
+  RZ_CO_CHECK_OK(co_await send_rest(call, json));
+  call.end();
+  co_return Status();
 }
 
 Task<Status> generate(Call& call, ServedModelPtr model, CompletionPlan plan) {
-  const Status fits = check_answer_size(plan, *model, call.context.answers);
-  if (!fits.ok()) {
-    call.fail(fits.error());
-    co_return Status();
-  }
+  RZ_CO_CHECK_OK(check_answer_size(plan, *model, call.context.answers));
   const bool traces = call.context.options.trace_operations && call.request.header(kTraceHeader) == kOperations;
   for (Request& request : plan.requests) request.trace = traces;
-  if (call.context.shared != nullptr) {
-    Task<Status> bringing = bring_shared(call, model, plan);
-    const Status brought = co_await bringing;
-    if (!brought.ok()) co_return brought;
-  }
+  if (call.context.shared != nullptr) RZ_CO_CHECK_OK(co_await bring_shared(call, model, plan));
   Completion completion(call, std::move(model), std::move(plan));
   Status going = caught([&] { completion.begin(); });
   while (going.ok() && !completion.is_done()) {

@@ -46,16 +46,11 @@ Task<Status> answer_by(Call& call, ForeignWork::Work work, SharedSlots& slots, A
   ForeignWork asking(call, std::move(work), slots);
   while (!asking.is_done()) {
     UpdateWait update(call);
-    const Status told = co_await update;
-    if (!told.ok()) co_return told;
+    RZ_CO_CHECK_OK(co_await update);
   }
   const Result<Json> result = asking.take();
-  if (result.ok()) {
-    call.send({200, "application/json", dump(*result), {{"Cache-Control", "no-store"}}});
-  } else {
-    call.fail(spell(result.error()));
-  }
-  co_return Status();
+  if (!result.ok()) co_return call.refuse(spell(result.error()));
+  co_return call.finish({200, "application/json", dump(*result), {{"Cache-Control", "no-store"}}});
 }
 
 }  // namespace realizar::server

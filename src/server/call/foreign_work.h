@@ -1,5 +1,5 @@
-// Questions to servers elsewhere, such as MCP servers and hubs of models, on threads of their own: an answer may take a
-// minute. I/O thread.
+// Requests to other servers, such as MCP servers and hubs of models, on separate threads: an answer may take a minute.
+// I/O thread.
 #pragma once
 
 #include <atomic>
@@ -16,15 +16,15 @@
 
 namespace realizar::server {
 
-inline constexpr const char* kForeignSlots = "foreign slots";  // the subject of errors for want of them
+inline constexpr const char* kForeignSlots = "foreign slots";  // the subject of errors if there are none
 
-// It tells the call's news when it has ended. Where the call ends before, what is asked is cancelled, and nobody waits
-// for it. So it is where it gives way to another tenant; the result is an error kResourceExhausted then, subject
-// kForeignSlots, as it is at once where there is no slot.
+// Signals the call an update when it has ended. If the call ends earlier, or the work gives way to another tenant, the
+// request is cancelled, and nobody waits for it. In the second case, and if there is no slot, the result is
+// ResourceExhausted, subject kForeignSlots.
 class ForeignWork {
  public:
   using Work = std::function<Result<Json>(const std::atomic<bool>& cancelled)>;
-  // Throws std::system_error where the system gives no thread.
+  // Throws std::system_error if the system gives no thread.
   ForeignWork(Call& call, Work work, SharedSlots& slots);
   ~ForeignWork();
   ForeignWork(const ForeignWork&) = delete;
@@ -46,7 +46,7 @@ class ForeignWork {
   std::unique_ptr<TaskThread> thread_;
 };
 
-// Sends what the work gives, or the error as `spell` has it.
+// Sends the result of the work, or the error as `spell` has it.
 Task<Status> answer_by(Call& call, ForeignWork::Work work, SharedSlots& slots, ApiError (*spell)(const Error&));
 
 }  // namespace realizar::server

@@ -34,7 +34,6 @@ Status append_text(const std::string& text, const ServedModel& model, std::vecto
   return {};
 }
 
-// A sequence of ids and texts.
 Result<std::vector<TokenId>> read_sequence(const Json& parts, const ServedModel& model) {
   std::vector<TokenId> tokens;
   for (const Json& part : parts) {
@@ -76,18 +75,14 @@ Result<std::vector<InfillFile>> read_infill_files(Fields& fields) {
   return files;
 }
 
-bool is_list_of_prompts(const Json& prompt) {
-  const auto is_number = [](const Json& part) { return part.is_number(); };
-  return prompt.is_array() && !prompt.empty() && std::none_of(prompt.begin(), prompt.end(), is_number);
-}
-
 }  // namespace
 
 Result<LlamaPrompts> read_llama_prompts(const Fields& body, const ServedModel& model, const RequestContext& context) {
   const Json* prompt = body.any("prompt");
   if (prompt == nullptr) return not_a_prompt();
   LlamaPrompts read;
-  read.is_list = is_list_of_prompts(*prompt);
+  const auto is_number = [](const Json& part) { return part.is_number(); };
+  read.is_list = prompt->is_array() && !prompt->empty() && std::ranges::none_of(*prompt, is_number);
   if (!read.is_list) {
     RZ_TRY(auto tokens, read_llama_prompt(*prompt, model, context));
     read.prompts.push_back(std::move(tokens));

@@ -80,7 +80,7 @@ class PlanRun {
   const ServedModel& model() const { return *model_; }
   const ServedModelPtr& served() const { return model_; }
   const CompletionPlan& plan() const { return plan_; }
-  const std::vector<std::unique_ptr<Choice>>& choices() const { return choices_; }
+  const Choices& choices() const { return choices_; }
   size_t n_submitted() const { return n_submitted_; }
   // Adjacent choices share a prompt; the first of them represents it.
   size_t n_prompts() const { return choices_.size() / n_per_prompt_; }
@@ -102,7 +102,7 @@ class PlanRun {
   CompletionPlan plan_;
   ResponseWriter& writer_;
   size_t n_per_prompt_ = 1;
-  std::vector<std::unique_ptr<Choice>> choices_;
+  Choices choices_;
   size_t n_submitted_ = 0, n_ended_ = 0;
   bool done_ = false, has_end_ = false;
 };

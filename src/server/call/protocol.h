@@ -28,6 +28,10 @@ inline Result<Prepared> prepared(CompletionPlan plan) {
   return made;
 }
 
+inline Prepared prepared(const Json& json, const char* content_type = "application/json") {
+  return HttpResponse{200, content_type, dump(json), {}};
+}
+
 struct Protocol {
   Result<Prepared> (*read)(Fields& body, const ServedModelPtr& model,
                            const RequestContext& context) = nullptr;  // null: no bodies

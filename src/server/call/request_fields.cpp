@@ -11,12 +11,12 @@
 #include "api/grammar_constraint.h"
 #include "base/printable.h"
 #include "base/try.h"
+#include "engine/adapters.h"
 #include "engine/engine.h"
 #include "engine/prefixes.h"
-#include "sampling/parameters.h"
+#include "sampling/chain.h"
 #include "sampling/sampler.h"
 #include "sampling/sampler_names.h"
-#include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
 
 namespace realizar::server {
@@ -143,14 +143,7 @@ Status read_stop_tokens(const Json& ids, const char* name, GenerationReading& in
 }
 
 Status read_allowed_tokens(const Json& ids, const char* name, GenerationReading& into) {
-  const uint32_t n_vocab = into.model.loaded->info.n_vocab;
-  for (const Json& id : ids) {
-    const auto token = token_id_of(id);
-    if (!token || static_cast<uint32_t>(*token) >= n_vocab) {
-      return wrong(name, fmt::format("expected an array of token ids below {}", n_vocab));
-    }
-    into.generation.rules.allowed.push_back(TokenId{*token});
-  }
+  RZ_TRY(into.generation.rules.allowed, read_token_ids(ids, name, "an array of token ids", into.model));
   return ids.empty() ? wrong(name, "expected at least one token id") : Status();
 }
 
@@ -242,6 +235,84 @@ constexpr Field<GenerationReading> kOpenAiFields[] = {
 };
 
 }  // namespace
+
+Result<AdapterWish> read_adapter_list(const Json& list, const std::string& field, const ServedModel& model) {
+  constexpr size_t kMaxItems = 1024;
+  const std::vector<AdapterInfo> adapters = model.loaded->engine->adapters().list();
+  if (!list.is_array() || list.size() > kMaxItems) {
+    return wrong(field, fmt::format("expected an array of at most {} objects", kMaxItems));
+  }
+  AdapterWish wish;
+  for (size_t i = 0; i < list.size(); ++i) {
+    const std::string where = fmt::format("{}[{}]", field, i);
+    if (!list[i].is_object()) return wrong(where, "expected an object with id and scale");
+    Fields item(list[i], where + ".");
+    const auto id = item.integer("id", 0, INT32_MAX);
+    const auto scale = static_cast<float>(item.number("scale").value_or(0));
+    if (!item.status().ok()) return item.status().error();
+    if (!id || static_cast<size_t>(*id) >= adapters.size()) {
+      return wrong(where + ".id", fmt::format("expected the id of one of {} adapters", adapters.size()));
+    }
+    if (scale == 0) continue;
+    if (!wish.name.empty()) return unsupported(field + ": a request has one adapter, and this list has several", field);
+    wish = {adapters[static_cast<size_t>(*id)].name, scale};
+  }
+  return wish;
+}
+
+std::string told_name(const RequestContext& context, const ServedModel& model) {
+  return context.adapter.empty() ? model.id : adapted_name(model.id, context.adapter);
+}
+
+Json parameter_json(const SamplingParameter& parameter, const SamplingParams& params) {
+  return visit_parameter(parameter, params, [](auto value) -> Json {
+    if constexpr (std::is_same_v<decltype(value), float>) return decimal(value);
+    return value;
+  });
+}
+
+Json sampling_json(const SamplingParams& params) {
+  Json json;
+  for (const SamplingParameter& parameter : kSamplingParameters) {
+    json[std::string(parameter.name)] = parameter_json(parameter, params);
+  }
+  return json;
+}
+
+Json generation_settings(const GenerationFields& fields) {
+  const Request& request = fields.request;
+  Json json = sampling_json(request.sampling), biases = Json::array();
+  for (const auto& [id, bias] : request.sampling.logit_bias) {
+    biases.push_back({{"token", to_index(id)}, {"bias", decimal(bias)}});
+  }
+  const int64_t n_predict = request.max_tokens ? int64_t{*request.max_tokens} : -1;
+  json.update(Json{{"stop", fields.stop},
+                   {"max_tokens", n_predict},
+                   {"n_predict", n_predict},
+                   {"n_keep", 0},
+                   {"n_discard", 0},
+                   {"ignore_eos", request.ignore_eos},
+                   {"stream", fields.stream},
+                   {"logit_bias", std::move(biases)},
+                   {"n_probs", request.n_logprobs},
+                   {"min_keep", 0},
+                   {"samplers", names_of(order_of(request.sampling))}});
+  return json;
+}
+
+Result<std::vector<TokenId>> read_token_ids(const Json& ids, const char* name, const char* what,
+                                            const ServedModel& model) {
+  const uint32_t n_vocab = model.loaded->info.n_vocab;
+  std::vector<TokenId> tokens;
+  for (const Json& id : ids) {
+    const auto token = token_id_of(id);
+    if (!token || static_cast<uint32_t>(*token) >= n_vocab) {
+      return wrong(name, fmt::format("expected {} below {}", what, n_vocab));
+    }
+    tokens.push_back(TokenId{*token});
+  }
+  return tokens;
+}
 
 Result<std::shared_ptr<TokenConstraint>> constraint_of(const AnswerForm& form, const ServedModel& model) {
   RZ_TRY(auto masks, masks_of(form, *model.loaded->grammars));

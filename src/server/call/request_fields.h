@@ -7,6 +7,7 @@
 
 #include "realizar/request.h"
 #include "realizar/result.h"
+#include "sampling/parameters.h"
 #include "server/call/request_context.h"
 #include "server/call/token_rules.h"
 #include "server/http/field_table.h"
@@ -63,8 +64,32 @@ template <auto generation>
 constexpr auto take_n = take_whole<1, 128, generation, &GenerationFields::n>;
 Status read_stream_options(Fields& options, GenerationReading& into);
 
+// Token ids of the model. Errors: InvalidArgument naming the field, with `what` it should be.
+Result<std::vector<TokenId>> read_token_ids(const Json& ids, const char* name, const char* what,
+                                            const ServedModel& model);
+
 // The most answers of one request: each takes some 10 to 50 KB until the last one is done.
 inline constexpr size_t kMaxAnswers = 1024;
+
+// An item of a list of adapters, [{id, scale}]: the name of the requested one, "" for none, and its scale. `field`: the
+// name of the list. Errors: InvalidArgument naming the field, Unsupported (several adapters).
+struct AdapterWish {
+  std::string name;
+  float scale = 1.0f;
+};
+Result<AdapterWish> read_adapter_list(const Json& list, const std::string& field, const ServedModel& model);
+
+// The model's name in answers, with the call's adapter.
+std::string told_name(const RequestContext& context, const ServedModel& model);
+
+// A parameter's value as clients see it, and all parameters of the sampler chain under their names.
+Json parameter_json(const SamplingParameter& parameter, const SamplingParams& params);
+Json sampling_json(const SamplingParams& params);
+
+// The settings with which a request is generated, in the format of llama.cpp's server.
+// Every parameter of the sampler chain under its name, stop, max_tokens and n_predict (-1: no limit), n_keep,
+// n_discard, ignore_eos, stream, logit_bias ([{token, bias}]), n_probs, min_keep and samplers, the chain's in order.
+Json generation_settings(const GenerationFields& fields);
 
 // A constraint for the form; null: none. Errors: those of masks_of.
 Result<std::shared_ptr<TokenConstraint>> constraint_of(const AnswerForm& form, const ServedModel& model);

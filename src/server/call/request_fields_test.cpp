@@ -6,19 +6,13 @@
 #include <set>
 
 #include "base/try.h"
-#include "sampling/parameters.h"
-#include "server/call/served_model_rig.h"
+#include "server/call/dialect_test_rig.h"
 
 namespace realizar::server {
 namespace {
 
-class RequestFields : public ::testing::Test {
+class RequestFields : public DialectTest {
  protected:
-  static void SetUpTestSuite() {
-    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-    ASSERT_TRUE(rig_->is_ready());
-  }
-  static void TearDownTestSuite() { rig_.reset(); }
   ~RequestFields() override { rig_->context.request_timeout_ms = 0; }
 
   static Result<GenerationFields> read(const std::string& body, const KeyDigest& key = {}) {
@@ -31,15 +25,8 @@ class RequestFields : public ::testing::Test {
     return std::move(asked.generation);
   }
   static Request request(const std::string& body, const KeyDigest& key = {}) { return read(body, key)->request; }
-  static std::string wrong_field(const std::string& body) {
-    const auto fields = read(body);
-    return fields.ok() ? "" : fields.error().subject;
-  }
-
-  static std::unique_ptr<ServedModelRig> rig_;
+  static std::string wrong_field(const std::string& body) { return field_of(read(body)); }
 };
-
-std::unique_ptr<ServedModelRig> RequestFields::rig_;
 
 TEST_F(RequestFields, SeedsHave64Bits) {
   EXPECT_EQ(request(R"({"seed": 18446744073709551615})").sampling.seed, UINT64_MAX);

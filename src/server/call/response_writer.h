@@ -1,6 +1,7 @@
 // Writes the results of one call in a dialect's format, with its ids, its times and its state.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,13 +51,26 @@ class ResponseWriter {
 
   // Writes the server's copy of the answer, before the client gets the answer's end, and returns the maximum number of
   // bytes to keep; 0: no copy. Any thread may write it, like whole(). Call it once, after all updates.
-  virtual size_t put_copy(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) { return 0; }
+  virtual size_t put_copy(const Choices&, const Usage&, JsonPieces&) { return 0; }
   virtual void keep_copy(std::string /*text*/) {}
 
   // Collects the parts of a whole answer that are not in the choices.
   virtual void collect(size_t /*choice_idx*/, ChoiceUpdate) {}
   // Long lists in it belong to `pieces`. Any thread may write them while this and the choices are unchanged.
-  virtual Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) = 0;
+  virtual Json whole(const Choices& choices, const Usage& usage, JsonPieces& pieces) = 0;
+};
+
+// A writer of answers that are never streamed, and whose parts are all in the choices. `whole`: as ResponseWriter's.
+class WholeWriter final : public ResponseWriter {
+ public:
+  using Whole = std::function<Json(const Choices& choices, const Usage& usage, JsonPieces& pieces)>;
+  explicit WholeWriter(Whole whole) : whole_(std::move(whole)) {}
+  Json whole(const Choices& choices, const Usage& usage, JsonPieces& pieces) override {
+    return whole_(choices, usage, pieces);
+  }
+
+ private:
+  Whole whole_;
 };
 
 }  // namespace realizar::server

@@ -9,10 +9,6 @@ namespace {
 // A text continues a slot's if it shares more than this part of itself; llama.cpp's --slot-prompt-similarity.
 constexpr double kSimilarity = 0.1;
 
-size_t n_alike(std::span<const TokenId> a, std::span<const TokenId> b) {
-  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
-
 }  // namespace
 
 uint32_t SlotTable::choose(const Slots& slots, uint32_t n_slots, std::span<const TokenId> tokens) {
@@ -20,7 +16,7 @@ uint32_t SlotTable::choose(const Slots& slots, uint32_t n_slots, std::span<const
   std::optional<uint32_t> alike, oldest;
   for (const auto& [id, kept] : slots) {
     if (id >= n_slots) continue;
-    const size_t n = n_alike(kept.slot.tokens, tokens);
+    const auto n = static_cast<size_t>(std::ranges::mismatch(tokens, kept.slot.tokens).in1 - tokens.begin());
     if (n > most) {
       alike = id;
       most = n;

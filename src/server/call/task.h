@@ -8,7 +8,19 @@
 #include <utility>
 
 #include "base/caught.h"
-#include "realizar/result.h"
+#include "base/try.h"
+
+// RZ_TRY and RZ_CHECK_OK for coroutines. The expression may await a task, or anything that has a name.
+#define RZ_CO_TRY(decl, expr) RZ_CO_TRY_WITH(RZ_CONCAT(rz_result_, __LINE__), decl, expr)
+#define RZ_CO_TRY_WITH(tmp, decl, expr)            \
+  auto tmp = (expr);                               \
+  if (!tmp.ok()) co_return std::move(tmp).error(); \
+  decl = std::move(tmp).value()
+#define RZ_CO_CHECK_OK(expr)                                     \
+  do {                                                           \
+    auto rz_status = (expr);                                     \
+    if (!rz_status.ok()) co_return std::move(rz_status).error(); \
+  } while (false)
 
 namespace realizar::server {
 

@@ -46,7 +46,6 @@ const Protocol* protocol_of(std::string_view path) {
   return nullptr;
 }
 
-// The C interface's code for a status.
 int c_code_of(const ApiError& error) {
   if (error.n_ctx > 0) return RZ_CONTEXT_LENGTH_EXCEEDED;
   if (error.status == 404) return RZ_NOT_FOUND;
@@ -56,7 +55,6 @@ int c_code_of(const ApiError& error) {
   return error.status >= 500 ? RZ_INTERNAL : RZ_INVALID_ARGUMENT;
 }
 
-// The receiver of an answer.
 struct Listener {
   rz_response_callback on_bytes = nullptr;
   rz_result_callback on_result = nullptr;

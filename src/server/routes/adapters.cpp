@@ -13,8 +13,8 @@
 #include "base/try.h"
 #include "engine/adapters.h"
 #include "engine/engine.h"
-#include "server/call/adapter_fields.h"
 #include "server/call/context.h"
+#include "server/call/request_fields.h"
 #include "server/models/model_registry.h"
 #include "server/routes/routes.h"
 
@@ -23,11 +23,6 @@ namespace {
 
 bool may_change(const Call& call) {
   return !call.context.options.lora_dir.empty();
-}
-
-// llama-server allows every client to do so.
-bool may_set_default(const Call& call) {
-  return may_change(call) || call.context.options.llama_answers;
 }
 
 ApiError not_allowed() {
@@ -60,7 +55,6 @@ HttpResponse success(const std::string& name, const char* done) {
   return {200, "text/plain; charset=utf-8", fmt::format("Success: LoRA adapter '{}' {} successfully.", name, done), {}};
 }
 
-// An adapter to load or unload, and its model.
 struct Asked {
   AdapterSource wish;
   ServedModelPtr model;
@@ -69,17 +63,12 @@ struct Asked {
 // The change that the body requests; an error if the call is over because it has no right to do this or its body cannot
 // be decoded.
 Task<Result<Asked>> read_asked(Call& call, bool wants_path) {
-  if (!may_change(call)) {
-    call.fail(not_allowed());
-    co_return Asked{};
-  }
-  const Status decoded = co_await decode(call);
-  if (!decoded.ok()) co_return decoded.error();
+  if (!may_change(call)) call.fail(not_allowed());
+  if (!call.is_over()) RZ_CO_CHECK_OK(co_await decode(call));
   if (call.is_over()) co_return Asked{};
-  const Result<Json> body = parse_json(call.body.bytes);
-  if (!body.ok()) co_return body.error();
-  if (!body->is_object()) co_return invalid_argument("the body is not a JSON object");
-  Fields fields(*body);
+  RZ_CO_TRY(const Json body, parse_json(call.body.bytes));
+  if (!body.is_object()) co_return invalid_argument("the body is not a JSON object");
+  Fields fields(body);
   AdapterSource wish;
   wish.name = fields.text("lora_name").value_or("");
   wish.path = fields.text("lora_path").value_or("");
@@ -88,10 +77,9 @@ Task<Result<Asked>> read_asked(Call& call, bool wants_path) {
   if (wish.name.empty()) fields.fail("lora_name", "expected the adapter's name");
   if (wants_path && wish.path.empty()) fields.fail("lora_path", "expected a file or a folder of PEFT");
   if (wish.name.find(':') != std::string::npos) fields.fail("lora_name", "expected a name without ':'");
-  if (!fields.status().ok()) co_return fields.status().error();
-  const Result<ServedModelPtr> loaded = loaded_model(call, model);
-  if (!loaded.ok()) co_return loaded.error();
-  co_return Asked{std::move(wish), *loaded};
+  RZ_CO_CHECK_OK(fields.status());
+  RZ_CO_TRY(ServedModelPtr loaded, loaded_model(call, model));
+  co_return Asked{std::move(wish), std::move(loaded)};
 }
 
 Status set_default_adapter(const Call& call) {
@@ -127,24 +115,19 @@ HttpResponse get_lora_adapters(const Call& call) {
 }
 
 Task<Status> post_lora_adapters(Call& call) {
-  if (!may_set_default(call)) {
-    call.fail(not_allowed());
-    co_return Status();
-  }
-  const Status decoded = co_await decode(call);
-  if (!decoded.ok() || call.is_over()) co_return decoded;
-  const Status set = set_default_adapter(call);
-  if (!set.ok()) co_return set;
-  call.send(json_response({{"success", true}}));
-  co_return Status();
+  // llama-server allows every client to set the default.
+  if (!may_change(call) && !call.context.options.llama_answers) co_return call.refuse(not_allowed());
+  RZ_CO_CHECK_OK(co_await decode(call));
+  if (call.is_over()) co_return Status();
+  RZ_CO_CHECK_OK(set_default_adapter(call));
+  co_return call.finish(json_response({{"success", true}}));
 }
 
 Task<Status> post_load_lora_adapter(Call& call) {
-  Task<Result<Asked>> reading = read_asked(call, true);
-  const Result<Asked> asked = co_await reading;
-  if (!asked.ok() || call.is_over()) co_return asked.ok() ? Status() : asked.error();
-  const AdapterSource& wish = asked->wish;
-  const ServedModelPtr model = asked->model;
+  RZ_CO_TRY(const Asked asked, co_await read_asked(call, true));
+  if (call.is_over()) co_return Status();
+  const AdapterSource& wish = asked.wish;
+  const ServedModelPtr& model = asked.model;
   const std::string& folder = call.context.options.lora_dir;
   OnWorker opening(call, 0, [&]() -> Result<std::unique_ptr<engine::AdapterLoad>> {
     RZ_TRY(const std::string path, allowed_path(wish.path, folder));
@@ -152,11 +135,10 @@ Task<Status> post_load_lora_adapter(Call& call) {
     if (!load.ok()) return without_folder(load.error(), folder);
     return load;
   });
-  Result<std::unique_ptr<engine::AdapterLoad>> load = co_await opening;
-  if (!load.ok()) co_return load.error();
+  RZ_CO_TRY(std::unique_ptr<engine::AdapterLoad> load, co_await opening);
   const auto loaded = std::make_shared<Status>();
   Lent loading(call, [&](const std::function<void()>& give_back) {
-    model->thread->load_adapter(std::move(*load), [loaded, give_back](Status status) {
+    model->thread->load_adapter(std::move(load), [loaded, give_back](Status status) {
       *loaded = std::move(status);
       give_back();
     });
@@ -164,21 +146,16 @@ Task<Status> post_load_lora_adapter(Call& call) {
   co_await loading;
   if (!loaded->ok()) co_return *loaded;
   spdlog::info("{}: adapter {} is loaded", model->id, wish.name);
-  call.send(success(wish.name, "added"));
-  co_return Status();
+  co_return call.finish(success(wish.name, "added"));
 }
 
 Task<Status> post_unload_lora_adapter(Call& call) {
-  Task<Result<Asked>> reading = read_asked(call, false);
-  const Result<Asked> asked = co_await reading;
-  if (!asked.ok() || call.is_over()) co_return asked.ok() ? Status() : asked.error();
-  const AdapterSource& wish = asked->wish;
-  const ServedModelPtr model = asked->model;
-  const Status removed = model->loaded->engine->adapters().remove(wish.name);
-  if (!removed.ok()) co_return removed;
-  spdlog::info("{}: adapter {} is unloaded", model->id, wish.name);
-  call.send(success(wish.name, "removed"));
-  co_return Status();
+  RZ_CO_TRY(const Asked asked, co_await read_asked(call, false));
+  if (call.is_over()) co_return Status();
+  const std::string& name = asked.wish.name;
+  RZ_CO_CHECK_OK(asked.model->loaded->engine->adapters().remove(name));
+  spdlog::info("{}: adapter {} is unloaded", asked.model->id, name);
+  co_return call.finish(success(name, "removed"));
 }
 
 }  // namespace realizar::server

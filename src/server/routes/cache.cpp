@@ -14,11 +14,6 @@
 namespace realizar::server {
 namespace {
 
-// With keys, other keys' prefixes are kept; without keys, all belong to one owner.
-std::optional<uint64_t> owner_of(const Call& call) {
-  return call.key == KeyDigest{} ? std::nullopt : std::optional(call.tenant);
-}
-
 // Continues after an error, and returns the first one.
 Status erase_all(const PrefixKeeper& prefixes, const std::vector<std::string>& ids) {
   Status status;
@@ -48,9 +43,10 @@ Task<Status> forget_shared(Call& call) {
 // The files hold prefixes of all keys; they are written again when the server ends. Slots that a client has saved under
 // a name are kept.
 Task<Status> delete_cache(Call& call) {
-  Task<Status> forgetting = forget_shared(call);
-  const Status forgotten = co_await forgetting;
-  Lent clearing(call, [&call](const std::function<void()>& give_back) {
+  const Status forgotten = co_await forget_shared(call);
+  // With keys, other keys' prefixes are kept; without keys, all belong to one owner.
+  const auto owner = call.key == KeyDigest{} ? std::nullopt : std::optional(call.tenant);
+  Lent clearing(call, [&](const std::function<void()>& give_back) {
     const auto n_left = std::make_shared<std::atomic<size_t>>(1);
     const auto one_done = [n_left, give_back] {
       if (--*n_left == 0) give_back();
@@ -58,7 +54,7 @@ Task<Status> delete_cache(Call& call) {
     for (const auto& entry : call.context.models.entries()) {
       if (entry.model == nullptr) continue;
       ++*n_left;
-      entry.model->thread->clear_cache(owner_of(call), one_done);
+      entry.model->thread->clear_cache(owner, one_done);
     }
     one_done();
   });
@@ -68,17 +64,14 @@ Task<Status> delete_cache(Call& call) {
     std::vector<std::string> ids;
     for (const auto& entry : call.context.models.entries()) ids.push_back(entry.source.id);
     OnWorker erasing(call, 0, [&] { return erase_all(*prefixes, ids); });
-    const Status erased = co_await erasing;
-    if (!erased.ok()) co_return erased;
+    RZ_CO_CHECK_OK(co_await erasing);
   }
   if (!forgotten.ok()) {
     spdlog::error("DELETE /cache: {}", forgotten.error().message);
-    call.fail(ApiError{503, "Redis does not answer: what it has of the key's prefixes stays until its time is over", "",
-                       "shared_cache_lost"});
-    co_return Status();
+    co_return call.refuse({503, "Redis does not answer: what it has of the key's prefixes stays until its time is over",
+                           "", "shared_cache_lost"});
   }
-  call.send({200, "application/json", R"({"deleted":true})", {}});
-  co_return Status();
+  co_return call.finish({200, "application/json", R"({"deleted":true})", {}});
 }
 
 }  // namespace realizar::server

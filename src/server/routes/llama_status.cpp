@@ -4,7 +4,7 @@
 
 #include "engine/engine.h"
 #include "server/call/context.h"
-#include "server/call/generation_settings.h"
+#include "server/call/request_fields.h"
 #include "server/models/model_registry.h"
 #include "server/routes/routes.h"
 
@@ -23,18 +23,6 @@ Json default_settings(const ServedModel& model) {
   if (model.defaults->seed) params["seed"] = *model.defaults->seed;
   if (!model.defaults->seed) params["seed"] = -1;
   return {{"n_ctx", model.loaded->info.n_ctx}, {"params", std::move(params)}};
-}
-
-// For a sleeping model, which this request does not wake.
-Json unloaded_props(const ModelRegistry::Entry& entry) {
-  return {{"default_generation_settings", {{"n_ctx", 0}, {"params", Json::object()}}},
-          {"model_path", std::filesystem::path(entry.source.path).filename().string()},
-          {"chat_template", ""}};
-}
-
-// Its next request wakes it, whether it was unloaded for being idle or to make room for another.
-bool is_sleeping(const ModelRegistry::Entry& entry) {
-  return entry.has_served && entry.model == nullptr && entry.state != ModelRegistry::State::kFailed;
 }
 
 // The folder of the file is not disclosed.
@@ -62,7 +50,15 @@ HttpResponse get_props(const Call& call) {
   const auto* entry = models.find(name);
   if (entry == nullptr) return llama_error_response(to_api_error(models.no_such_model(name)));
   const bool is_router = name.empty() && (models.entries().size() > 1 || !options.autoload || !options.preload);
-  Json json = entry->model == nullptr ? unloaded_props(*entry) : loaded_props(*entry->model);
+  // The next request wakes a sleeping model, whether it was unloaded for being idle or to make room for another. This
+  // one does not.
+  const bool is_sleeping =
+      entry->has_served && entry->model == nullptr && entry->state != ModelRegistry::State::kFailed;
+  Json json = entry->model != nullptr
+                  ? loaded_props(*entry->model)
+                  : Json{{"default_generation_settings", {{"n_ctx", 0}, {"params", Json::object()}}},
+                         {"model_path", std::filesystem::path(entry->source.path).filename().string()},
+                         {"chat_template", ""}};
   json.update(Json{{"role", is_router ? "router" : "model"},
                    {"max_instances", options.max_loaded},
                    {"models_autoload", options.autoload},
@@ -72,7 +68,7 @@ HttpResponse get_props(const Call& call) {
                    {"endpoint_props", false},
                    {"endpoint_metrics", options.metrics},
                    {"build_info", system_fingerprint()},
-                   {"is_sleeping", is_sleeping(*entry)}});
+                   {"is_sleeping", is_sleeping}});
   return json_response(json);
 }
 

@@ -16,10 +16,6 @@ namespace {
 
 constexpr size_t kMaxCallBytes = 1u << 20;
 
-ApiError no_server(const std::string& name) {
-  return {404, "there is no MCP server '" + shown(name) + "' on this server's list", "", "not_found"};
-}
-
 // A server's error is not the client's fault.
 ApiError mcp_error(const Error& error) {
   if (error.subject == kForeignSlots) return to_api_error(error);
@@ -30,15 +26,11 @@ ApiError mcp_error(const Error& error) {
 // Null if the list has no such server; then the call is over.
 McpProxy::ClientPtr find_server(Call& call) {
   McpProxy::ClientPtr server = call.context.mcp == nullptr ? nullptr : call.context.mcp->find(call.path_id);
-  if (server == nullptr) call.fail(no_server(call.path_id));
+  if (server == nullptr) {
+    call.fail(
+        ApiError{404, "there is no MCP server '" + shown(call.path_id) + "' on this server's list", "", "not_found"});
+  }
   return server;
-}
-
-// Each is a function in the format of /v1/chat/completions, and keeps its server's name, by which it is called here.
-Json tools_body(const mcp::ToolList& list) {
-  Json tools = mcp::tools_json(list.tools);
-  for (size_t i = 0; i < list.tools.size(); ++i) tools[i]["name"] = list.tools[i].name;
-  return {{"tools", std::move(tools)}, {"notes", list.notes}};
 }
 
 struct ToolCallBody {
@@ -73,7 +65,11 @@ Task<Status> get_mcp_tools(Call& call) {
   if (server == nullptr) co_return Status();
   ForeignWork::Work work = [server](const std::atomic<bool>& cancelled) -> Result<Json> {
     RZ_TRY(const mcp::ToolList list, server->list_tools(&cancelled));
-    return tools_body(list);
+    // Each is a function in the format of /v1/chat/completions, and keeps its server's name, by which it is called
+    // here.
+    Json tools = mcp::tools_json(list.tools);
+    for (size_t i = 0; i < list.tools.size(); ++i) tools[i]["name"] = list.tools[i].name;
+    return Json{{"tools", std::move(tools)}, {"notes", list.notes}};
   };
   Task<Status> answering = answer_by(call, std::move(work), call.context.mcp->slots(), mcp_error);
   co_return co_await answering;
@@ -82,16 +78,14 @@ Task<Status> get_mcp_tools(Call& call) {
 Task<Status> post_mcp_call(Call& call) {
   const McpProxy::ClientPtr server = find_server(call);
   if (server == nullptr) co_return Status();
-  const Status decoded = co_await decode(call);
-  if (!decoded.ok() || call.is_over()) co_return decoded;
+  RZ_CO_CHECK_OK(co_await decode(call));
+  if (call.is_over()) co_return Status();
   if (call.body.bytes.size() > kMaxCallBytes) {
-    call.fail(ApiError{413, fmt::format("a call of a tool has at most {} bytes", kMaxCallBytes), "", ""});
-    co_return Status();
+    co_return call.refuse({413, fmt::format("a call of a tool has at most {} bytes", kMaxCallBytes), "", ""});
   }
   OnWorker reading(call, call.body.bytes.size(), [&] { return read_call(call.body.bytes); });
-  const Result<ToolCallBody> asked = co_await reading;
-  if (!asked.ok()) co_return asked.error();
-  ForeignWork::Work work = [server, asked = *asked](const std::atomic<bool>& cancelled) -> Result<Json> {
+  RZ_CO_TRY(const ToolCallBody asked, co_await reading);
+  ForeignWork::Work work = [server, asked](const std::atomic<bool>& cancelled) -> Result<Json> {
     RZ_TRY(const mcp::ToolResult result, server->call_tool(asked.tool, asked.arguments, &cancelled));
     return Json{{"text", result.text}, {"is_error", result.is_error}};
   };

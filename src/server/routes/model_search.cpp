@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -64,11 +63,10 @@ Json found_json(const hub::Found& found, bool is_offline) {
 // The rows of the table of short names are an answer also where the hub gives none; a note says why it did not.
 Task<Status> post_models_search(Call& call, const Json& body) {
   if (refuse_store_change(call)) co_return Status();
-  Fields fields(body);
-  const std::string query = fields.text("query").value_or("");
-  if (!fields.status().ok()) co_return fields.status().error();
+  constexpr const char* kExpected = "expected words of a model's name";
+  RZ_CO_TRY(const std::string query, required_text(body, "query", kExpected));
   std::vector<std::string> words = words_of(query);
-  if (words.empty()) co_return wrong("query", "expected words of a model's name");
+  if (words.empty()) co_return wrong("query", kExpected);
   if (query.size() > kMaxQueryBytes) co_return wrong("query", fmt::format("expected at most {} bytes", kMaxQueryBytes));
   ForeignWork::Work work = [words = std::move(words),
                             store = call.context.options.store](const std::atomic<bool>& cancelled) -> Result<Json> {
@@ -81,13 +79,9 @@ Task<Status> post_models_search(Call& call, const Json& body) {
 
 Task<Status> post_models_choices(Call& call, const Json& body) {
   if (refuse_store_change(call)) co_return Status();
-  Fields fields(body);
-  const std::string given = fields.text("model").value_or("");
-  if (!fields.status().ok()) co_return fields.status().error();
-  if (given.empty()) co_return wrong("model", "expected the name of a model");
-  Result<hub::ModelName> name = name_to_pull(given);
-  if (!name.ok()) co_return name.error();
-  ForeignWork::Work work = [name = *std::move(name),
+  RZ_CO_TRY(const std::string given, required_text(body, "model", "expected the name of a model"));
+  RZ_CO_TRY(const hub::ModelName name, name_to_pull(given));
+  ForeignWork::Work work = [name,
                             store = call.context.options.store](const std::atomic<bool>& cancelled) -> Result<Json> {
     RZ_TRY(const auto models, hub::look_up_models(source_for_llama(name), quick_settings(*store), cancelled));
     Json list = Json::array();

@@ -8,7 +8,6 @@
 #include "base/try.h"
 #include "formats/gguf_folder.h"
 #include "server/call/context.h"
-#include "server/call/protocol.h"
 #include "server/call/store_changes.h"
 #include "server/models/model_registry.h"
 #include "server/routes/routes.h"
@@ -19,12 +18,8 @@ namespace {
 // A stream that the server ends gets no last event.
 class EventWriter final : public ResponseWriter {
  public:
-  std::string stream_update(size_t, const ChoiceUpdate&) override { return {}; }
-  std::string stream_choice_end(size_t, const Choice&) override { return {}; }
-  std::string stream_end(const Usage&, const Json*) override { return {}; }
   std::string stream_error(const ApiError&) override { return {}; }
-  void collect(size_t, ChoiceUpdate) override {}
-  Json whole(const std::vector<std::unique_ptr<Choice>>&, const Usage&, JsonPieces&) override { return {}; }
+  Json whole(const Choices&, const Usage&, JsonPieces&) override { return {}; }
 };
 
 HttpResponse success() {
@@ -32,11 +27,7 @@ HttpResponse success() {
 }
 
 Result<std::string> named_model(const Json& body) {
-  Fields fields(body);
-  const std::string name = fields.text("model").value_or("");
-  if (!fields.status().ok()) return fields.status().error();
-  if (name.empty()) return wrong("model", "expected the name of a model");
-  return name;
+  return required_text(body, "model", "expected the name of a model");
 }
 
 // The first part of a split file means all parts; a folder belongs to the model, since it is in the models' folder.
@@ -57,16 +48,14 @@ Status delete_files(const std::filesystem::path& path) {
 Status post_models_load(Call& call, const Json& body) {
   RZ_TRY(const std::string name, named_model(body));
   RZ_CHECK_OK(call.context.models.load_now(name, call.tenant));
-  call.send(success());
-  return {};
+  return call.finish(success());
 }
 
 Status post_models_unload(Call& call, const Json& body) {
   RZ_TRY(const std::string name, named_model(body));
   const bool was_download = call.context.downloads != nullptr && call.context.downloads->cancel(name);
   if (!was_download) RZ_CHECK_OK(call.context.models.unload_now(name));
-  call.send(success());
-  return {};
+  return call.finish(success());
 }
 
 // The last model is kept: a server without models cannot answer anything.
@@ -78,28 +67,24 @@ Task<Status> delete_models(Call& call) {
   const auto store_name = entry->source.store_name;
   const bool is_of_store = store_name && may_change_store(call);
   if (!entry->source.is_deletable && !is_of_store) {
-    call.fail(ApiError{403,
-                       "the model '" + shown(name) +
-                           "' is not to be deleted: --delete-models lets clients delete those of --models-dir, and "
-                           "--manage-models those of the store",
-                       "model", ""});
-    co_return Status();
+    co_return call.refuse({403,
+                           "the model '" + shown(name) +
+                               "' is not to be deleted: --delete-models lets clients delete those of --models-dir, and "
+                               "--manage-models those of the store",
+                           "model", ""});
   }
   if (models.entries().size() == 1) co_return wrong("model", "the last model cannot be deleted");
   const std::string id = entry->source.id, path = entry->source.path;
   OnWorker deleting(call, 0, [&, store = call.context.options.store] {
     return is_of_store ? delete_stored(*store, *store_name) : delete_files(path);
   });
-  const Status deleted = co_await deleting;
-  if (!deleted.ok()) co_return deleted;
+  RZ_CO_CHECK_OK(co_await deleting);
   if (is_of_store) {
     drop_stored(call, *store_name);
   } else {
-    const Status removed = models.remove(id);
-    if (!removed.ok()) co_return removed;
+    RZ_CO_CHECK_OK(models.remove(id));
   }
-  call.send(success());
-  co_return Status();
+  co_return call.finish(success());
 }
 
 Task<Status> get_models_sse(Call& call) {
@@ -129,8 +114,7 @@ Status post_models(Call& call, const Json& body) {
   if (context.models.find_named(given) != nullptr) return wrong("model", "the model exists already");
   const auto on_stored = [&models = context.models](ModelSource model) { models.put(std::move(model)); };
   RZ_CHECK_OK(context.downloads->start(call.tenant, given, name, source_for_llama(name), on_stored));
-  call.send(success());
-  return {};
+  return call.finish(success());
 }
 
 }  // namespace realizar::server

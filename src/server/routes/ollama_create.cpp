@@ -3,7 +3,6 @@
 // models from the store and from files are created there; otherwise a name for another model is kept in memory.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,7 +14,7 @@
 #include "server/http/body_coding.h"
 #include "server/models/created_model.h"
 #include "server/models/stored_messages.h"
-#include "server/routes/ollama_files.h"
+#include "server/routes/ollama_models.h"
 #include "server/routes/routes.h"
 #include "text/ollama_template.h"
 
@@ -130,23 +129,9 @@ Result<ModelAlias> model_alias(const Creation& creation) {
   return model;
 }
 
-Status create_in_memory(const Call& call, const Creation& creation) {
-  RZ_CHECK_OK(check_name_is_free(call, creation.name));
-  RZ_TRY(ModelAlias model, model_alias(creation));
-  return call.context.client_models->made.put(tenant_of(call.key), std::move(model));
-}
-
 Error wrong_digest(const Call& call) {
   return invalid_argument(
       fmt::format("invalid digest '{}': expected sha256: and 64 hexadecimal digits", shown(call.path_id)), "digest");
-}
-
-// 0: the request has no length.
-uint64_t content_length(const HttpRequest& request) {
-  const std::string_view text = request.header("content-length");
-  uint64_t n_bytes = 0;
-  std::from_chars(text.data(), text.data() + text.size(), n_bytes);
-  return n_bytes;
 }
 
 bool has_blob(const Call& call, const std::string& sha256) {
@@ -174,7 +159,8 @@ void take_blob(Call& call) {
   }
   if (has_blob(call, *sha256)) return call.send({200, "", "", {}});
   const auto post_io = [&http = call.context.http](std::function<void()> task) { http.post(std::move(task)); };
-  auto upload = BlobUpload::start(call.context.options.store->library.store(), *sha256, content_length(call.request),
+  const uint64_t n_bytes = number_of<uint64_t>(call.request.header("content-length")).value_or(0);
+  auto upload = BlobUpload::start(call.context.options.store->library.store(), *sha256, n_bytes,
                                   *call.context.client_models->uploads, call.tenant, post_io);
   if (!upload.ok()) return call.fail(upload.error());
   call.take_body_into(std::move(*upload));
@@ -187,35 +173,31 @@ Task<Status> post_blob(Call& call) {
   const AtEnd unheard([&] { upload->finish({}); });
   while (!upload->result()) {
     UpdateWait wait(call);
-    const Status update = co_await wait;
-    if (!update.ok() || call.is_over()) co_return update;
+    RZ_CO_CHECK_OK(co_await wait);
+    if (call.is_over()) co_return Status();
   }
   if (!upload->result()->ok()) co_return *upload->result();
-  call.send({201, "", "", {}});
-  co_return Status();
+  co_return call.finish({201, "", "", {}});
 }
 
 Task<Status> post_ollama_create(Call& call, const Json& body) {
-  Result<Creation> creation = read_creation(call, body);
-  if (!creation.ok()) co_return creation.error();
-  if (!creation->is_stored) {
-    const Status created = create_in_memory(call, *creation);
-    if (!created.ok()) co_return created;
+  RZ_CO_TRY(Creation creation, read_creation(call, body));
+  if (!creation.is_stored) {
+    RZ_CO_CHECK_OK(check_name_is_free(call, creation.name));
+    RZ_CO_TRY(ModelAlias model, model_alias(creation));
+    RZ_CO_CHECK_OK(call.context.client_models->made.put(tenant_of(call.key), std::move(model)));
   } else {
     if (refuse_store_change(call)) co_return Status();
-    const Result<hub::ModelName> name = name_in_store(call, creation->name);
-    if (!name.ok()) co_return name.error();
-    creation->wish.name = *name;
+    RZ_CO_TRY(creation.wish.name, name_in_store(call, creation.name));
     OnWorker creating(call, WorkPool::kSmallBytes + 1,
                       [&, store = call.context.options.store]() -> Result<ModelSource> {
-                        RZ_CHECK_OK(create_stored(store->library.store(), creation->wish));
-                        return stored_source(*store, creation->wish.name);
+                        RZ_CHECK_OK(create_stored(store->library.store(), creation.wish));
+                        return stored_source(*store, creation.wish.name);
                       });
-    Result<ModelSource> model = co_await creating;
-    if (!model.ok()) co_return model.error();
-    take_in_stored(call, std::move(*model));
+    RZ_CO_TRY(ModelSource model, co_await creating);
+    take_in_stored(call, std::move(model));
   }
-  call.send(told_steps(creation->is_stream, {"using existing layer", "writing manifest"}));
+  call.send(told_steps(creation.is_stream, {"using existing layer", "writing manifest"}));
   co_return Status();
 }
 

@@ -1,5 +1,7 @@
 // Ollama's routes that generate nothing (https://docs.ollama.com/api): lists of models, and bodies of /api/chat and
 // /api/generate that only unload a model, which are served without loading it first.
+#include "server/routes/ollama_models.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +12,6 @@
 #include "base/try.h"
 #include "server/call/context.h"
 #include "server/dialects/ollama/ollama.h"
-#include "server/routes/ollama_files.h"
 #include "server/routes/routes.h"
 
 namespace realizar::server {
@@ -182,25 +183,21 @@ std::string model_to_unload(const Call& call) {
   return fields.status().ok() && unloads ? model.value_or("") : std::string();
 }
 
-Json unloaded_json(const Call& call, const std::string& model) {
-  Json json{{"model", model}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
-  if (call.protocol == &kOllamaChat) {
-    json["message"] = {{"role", "assistant"}, {"content", ""}};
-  } else {
-    json["response"] = "";
-  }
-  json["done"] = true;
-  json["done_reason"] = "unload";
-  return json;
+Task<Status> unload(Call& call, std::string name) {
+  RZ_CO_TRY(const std::string id, ollama_model_id(request_context(call), name));
+  call.context.models.keep_alive(id, std::chrono::milliseconds(0));
+  call.context.models.unload_idle();
+  const bool is_chat = call.protocol == &kOllamaChat;
+  Json unloaded = empty_ollama_answer(name, is_chat, "assistant");
+  unloaded.update(Json{{"done", true}, {"done_reason", "unload"}});
+  co_return call.finish(ollama_json(unloaded));
 }
 
-Task<Status> unload(Call& call, std::string name) {
-  const Result<std::string> id = ollama_model_id(request_context(call), name);
-  if (!id.ok()) co_return id.error();
-  call.context.models.keep_alive(*id, std::chrono::milliseconds(0));
-  call.context.models.unload_idle();
-  call.send(ollama_json(unloaded_json(call, name)));
-  co_return Status();
+NamedFile adapted_file_of(const ModelRegistry::Entry& entry, std::string adapter) {
+  NamedFile file = file_of(entry, adapted_name(entry.source.id, adapter));
+  file.adapter = std::move(adapter);
+  file.store_name = std::nullopt;  // only the model without the adapter is in the store
+  return file;
 }
 
 }  // namespace
@@ -224,10 +221,8 @@ Task<Status> get_ollama_tags(Call& call) {
     for (const NamedFile& file : files) models.push_back(tag_of(file, *state->cards.of(file.path)));
     return ollama_json({{"models", std::move(models)}});
   });
-  Result<HttpResponse> response = co_await reading;
-  if (!response.ok()) co_return response.error();
-  call.send(std::move(*response));
-  co_return Status();
+  RZ_CO_TRY(HttpResponse response, co_await reading);
+  co_return call.finish(std::move(response));
 }
 
 // Cards are read on a worker, models are examined here.
@@ -236,12 +231,11 @@ Task<Status> get_ollama_ps(Call& call) {
   for (const auto& entry : call.context.models.entries()) {
     if (entry.model != nullptr) paths.push_back(entry.source.path);
   }
-  OnWorker reading(call, 0, [&paths, state = call.context.client_models.get()]() -> Result<bool> {
+  OnWorker reading(call, 0, [&paths, state = call.context.client_models.get()] {
     for (const std::string& path : paths) static_cast<void>(state->cards.of(path));
-    return true;
+    return Status();
   });
-  const Result<bool> is_read = co_await reading;
-  if (!is_read.ok()) co_return is_read.error();
+  RZ_CO_CHECK_OK(co_await reading);
   Json models = Json::array();
   for (const auto& entry : call.context.models.entries()) {
     const bool was_read = std::ranges::find(paths, entry.source.path) != paths.end();
@@ -249,25 +243,80 @@ Task<Status> get_ollama_ps(Call& call) {
     const NamedFile file = file_of(entry, with_tag(entry.source.id));
     models.push_back(running_json(entry, file, *call.context.client_models->cards.of(entry.source.path)));
   }
-  call.send(ollama_json({{"models", std::move(models)}}));
-  co_return Status();
+  co_return call.finish(ollama_json({{"models", std::move(models)}}));
 }
 
 Task<Status> post_ollama_show(Call& call, const Json& body) {
-  const Result<std::string> name = required_name(body);
-  if (!name.ok()) co_return name.error();
+  RZ_CO_TRY(const std::string name, required_name(body));
   Fields fields(body);
   const bool verbose = fields.boolean("verbose").value_or(false);
-  if (!fields.status().ok()) co_return fields.status().error();
-  const Result<NamedFile> file = find_file(call, *name);
-  if (!file.ok()) co_return file.error();
-  OnWorker reading(call, 0, [&, state = call.context.client_models.get()]() -> Result<HttpResponse> {
-    return show_answer(*file, *state->cards.of(file->path), verbose);
+  RZ_CO_CHECK_OK(fields.status());
+  RZ_CO_TRY(const NamedFile file, find_file(call, name));
+  OnWorker reading(call, 0, [&, state = call.context.client_models.get()] {
+    return show_answer(file, *state->cards.of(file.path), verbose);
   });
-  Result<HttpResponse> response = co_await reading;
-  if (!response.ok()) co_return response.error();
-  call.send(std::move(*response));
-  co_return Status();
+  RZ_CO_TRY(HttpResponse response, co_await reading);
+  co_return call.finish(std::move(response));
+}
+
+NamedFile file_of(const ModelRegistry::Entry& entry, std::string name, ModelAliasPtr made) {
+  const auto modified = made == nullptr ? entry.created : made->modified;
+  const ModelSource& source = entry.source;
+  return {std::move(name), source.id,    source.path,       modified,
+          source.beside,   source.texts, source.store_name, std::move(made)};
+}
+
+std::vector<NamedFile> all_files(const Call& call) {
+  std::vector<NamedFile> files;
+  for (const auto& entry : call.context.models.entries()) {
+    files.push_back(file_of(entry, with_tag(entry.source.id)));
+    for (const std::string& alias : entry.source.aliases) files.push_back(file_of(entry, with_tag(alias)));
+    for (std::string& adapter : call.context.models.adapters_of(entry)) {
+      files.push_back(adapted_file_of(entry, std::move(adapter)));
+    }
+  }
+  for (const auto& made : call.context.client_models->made.list(tenant_of(call.key))) {
+    if (const auto* entry = call.context.models.find_named(made->base)) {
+      files.push_back(file_of(*entry, with_tag(made->name), made));
+    }
+  }
+  return files;
+}
+
+Result<NamedFile> find_file(const Call& call, const std::string& name) {
+  const auto made = call.context.client_models->made.find(tenant_of(call.key), name);
+  const ModelRegistry& models = call.context.models;
+  if (const auto* entry = models.find_named(made == nullptr ? name : made->base)) return file_of(*entry, name, made);
+  std::string adapter = made == nullptr ? models.adapter_of(name) : "";
+  if (adapter.empty()) return no_ollama_model(name);
+  return adapted_file_of(*models.find(name), std::move(adapter));
+}
+
+Result<NamedFile> find_file_to_make_of(const Call& call, const std::string& name, const char* field) {
+  RZ_TRY(NamedFile file, find_file(call, name));
+  if (file.adapter.empty()) return file;
+  return invalid_argument(fmt::format("{}: expected the name of a model without an adapter", field), field);
+}
+
+HttpResponse ollama_json(const Json& json) {
+  return {200, kOllamaJson, dump(json), {}};
+}
+
+HttpResponse told_steps(bool is_stream, std::initializer_list<const char*> steps) {
+  if (!is_stream) return ollama_json({{"status", "success"}});
+  HttpResponse response{200, kOllamaLines, "", {}};
+  for (const char* step : steps) response.body += dump({{"status", step}}) + "\n";
+  response.body += dump({{"status", "success"}}) + "\n";
+  return response;
+}
+
+Result<std::string> required_name(const Json& body) {
+  Fields fields(body);
+  const auto model = fields.text("model"), name = fields.text("name");
+  if (!fields.status().ok()) return fields.status().error();
+  const std::string given = model && !model->empty() ? *model : name.value_or("");
+  if (given.empty()) return invalid_argument("model is required", "model");
+  return given;
 }
 
 }  // namespace realizar::server

@@ -11,7 +11,7 @@
 #include "server/call/context.h"
 #include "server/call/store_changes.h"
 #include "server/dialects/ollama/ollama.h"
-#include "server/routes/ollama_files.h"
+#include "server/routes/ollama_models.h"
 #include "server/routes/routes.h"
 
 namespace realizar::server {
@@ -120,77 +120,63 @@ HttpResponse done() {
 }  // namespace
 
 Task<Status> post_ollama_pull(Call& call, const Json& body) {
-  const Result<PullWish> wish = read_pull(call, body);
-  if (!wish.ok()) co_return wish.error();
-  if (wish->is_there) {
-    call.send(told_steps(wish->is_stream, {"pulling manifest", "verifying sha256 digest", "writing manifest"}));
+  RZ_CO_TRY(const PullWish wish, read_pull(call, body));
+  if (wish.is_there) {
+    call.send(told_steps(wish.is_stream, {"pulling manifest", "verifying sha256 digest", "writing manifest"}));
     co_return Status();
   }
   if (refuse_store_change(call)) co_return Status();
   ServerContext& context = call.context;
   const auto on_stored = [&models = context.models](ModelSource model) { models.put(std::move(model)); };
-  const Result<ModelPullPtr> pull = context.pulls->start(call.tenant, wish->name, wish->name, on_stored);
-  if (!pull.ok()) co_return pull.error();
+  RZ_CO_TRY(const ModelPullPtr pull, context.pulls->start(call.tenant, wish.name, wish.name, on_stored));
   // The call is notified by the download, which ends with it.
-  (*pull)->on_update = [&call] { call.signal_update(); };
+  pull->on_update = [&call] { call.signal_update(); };
   const AtEnd unheard([&] {
-    (*pull)->on_update = {};
-    (*pull)->cancel();
+    pull->on_update = {};
+    pull->cancel();
   });
-  if (wish->is_stream) {
+  if (wish.is_stream) {
     call.begin_stream({200, kOllamaLines, "", {}});
     call.write(status_line("pulling manifest"));
   }
-  Task<Status> following = follow_pull(call, **pull, wish->is_stream);
+  Task<Status> following = follow_pull(call, *pull, wish.is_stream);
   co_return co_await following;
 }
 
 Task<Status> post_ollama_copy(Call& call, const Json& body) {
-  const Result<CopyWish> wish = read_copy(call, body);
-  if (!wish.ok()) co_return wish.error();
-  const bool is_stored = wish->file.store_name && wish->file.made == nullptr && may_change_store(call);
+  RZ_CO_TRY(const CopyWish wish, read_copy(call, body));
+  const bool is_stored = wish.file.store_name && wish.file.made == nullptr && may_change_store(call);
   if (!is_stored) {
-    const Status copied = copy_in_memory(call, *wish);
-    if (copied.ok()) call.send(done());
-    co_return copied;
+    RZ_CO_CHECK_OK(copy_in_memory(call, wish));
+    co_return call.finish(done());
   }
-  const Result<hub::ModelName> name = name_in_store(call, wish->destination);
-  if (!name.ok()) co_return name.error();
+  RZ_CO_TRY(const hub::ModelName name, name_in_store(call, wish.destination));
   OnWorker copying(call, 0, [&, store = call.context.options.store]() -> Result<ModelSource> {
-    RZ_CHECK_OK(store->library.store().copy(*wish->file.store_name, *name));
-    return stored_source(*store, *name);
+    RZ_CHECK_OK(store->library.store().copy(*wish.file.store_name, name));
+    return stored_source(*store, name);
   });
-  Result<ModelSource> model = co_await copying;
-  if (!model.ok()) co_return model.error();
-  take_in_stored(call, std::move(*model));
-  call.send(done());
-  co_return Status();
+  RZ_CO_TRY(ModelSource model, co_await copying);
+  take_in_stored(call, std::move(model));
+  co_return call.finish(done());
 }
 
 Task<Status> delete_ollama_model(Call& call, const Json& body) {
-  const Result<std::string> name = required_name(body);
-  if (!name.ok()) co_return name.error();
-  if (call.context.client_models->made.erase(tenant_of(call.key), *name)) {
-    call.send(done());
-    co_return Status();
-  }
-  const Result<NamedFile> file = find_file(call, *name);
-  if (!file.ok()) co_return file.error();
-  if (!file->store_name) {
+  RZ_CO_TRY(const std::string name, required_name(body));
+  if (call.context.client_models->made.erase(tenant_of(call.key), name)) co_return call.finish(done());
+  RZ_CO_TRY(const NamedFile file, find_file(call, name));
+  if (!file.store_name) {
     co_return invalid_argument(
-        fmt::format("the model '{}' is not one of the store; it stays until the server ends", shown(*name)), "model");
+        fmt::format("the model '{}' is not one of the store; it stays until the server ends", shown(name)), "model");
   }
   if (refuse_store_change(call)) co_return Status();
   const bool others_stay = std::ranges::any_of(
-      call.context.models.entries(), [&](const auto& entry) { return entry.source.store_name != file->store_name; });
+      call.context.models.entries(), [&](const auto& entry) { return entry.source.store_name != file.store_name; });
   if (!others_stay) co_return wrong("model", "the last model cannot be deleted");
   OnWorker removing(call, 0,
-                    [&, store = call.context.options.store] { return delete_stored(*store, *file->store_name); });
-  const Status removed = co_await removing;
-  if (!removed.ok()) co_return removed;
-  drop_stored(call, *file->store_name);
-  call.send(done());
-  co_return Status();
+                    [&, store = call.context.options.store] { return delete_stored(*store, *file.store_name); });
+  RZ_CO_CHECK_OK(co_await removing);
+  drop_stored(call, *file.store_name);
+  co_return call.finish(done());
 }
 
 Status post_ollama_push(Call& call, const Json& body) {

@@ -2,16 +2,13 @@
 // GET /manifest.webmanifest: lets a browser install the page as an app (W3C Web Application Manifest).
 #include "server/routes/page.h"
 
-#include <zlib.h>
-
 #include <algorithm>
-#include <new>
-#include <span>
 #include <vector>
 
 #include "base/hex_digit.h"
 #include "server/call/context.h"
 #include "server/http/auth.h"
+#include "server/http/body_coding.h"
 #include "server/http/http.h"
 #include "server/routes/routes.h"
 
@@ -38,43 +35,18 @@ constexpr std::string_view kManifest = R"({
   }]
 })";
 
-// The last four bytes of a gzip file are the length of what it holds (RFC 1952, section 2.3.1).
-size_t content_bytes(std::string_view gzip) {
-  size_t bytes = 0;
-  for (size_t idx = 0; idx < 4; ++idx) bytes |= size_t{static_cast<uint8_t>(gzip[gzip.size() - 4 + idx])} << (8 * idx);
-  return bytes;
-}
-
-std::string content_of(std::string_view gzip) {
-  constexpr int kGzipFormat = 16;
-  std::string content(content_bytes(gzip), 0);
-  z_stream stream{};
-  if (inflateInit2(&stream, MAX_WBITS + kGzipFormat) != Z_OK) throw std::bad_alloc();
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(gzip.data()));
-  stream.avail_in = static_cast<uInt>(gzip.size());
-  stream.next_out = reinterpret_cast<Bytef*>(content.data());
-  stream.avail_out = static_cast<uInt>(content.size());
-  static_cast<void>(inflate(&stream, Z_FINISH));  // whole at once: the program's own file
-  inflateEnd(&stream);
-  return content;
-}
-
-std::string etag_of(std::string_view bytes) {
-  constexpr size_t kTagBytes = 8;
-  const KeyDigest digest = digest_of(bytes);
-  return "W/\"" + hex_of(std::span(digest).first(kTagBytes)) + "\"";
-}
-
-std::vector<std::string> tags_of(std::span<const PageFile> files) {
-  std::vector<std::string> tags;
-  for (const PageFile& file : files) tags.push_back(etag_of(file.gzip));
-  return tags;
-}
-
 // Clients that have the file get only its tag.
 HttpResponse file_response(const Call& call, const PageFile& file, const char* content_type) {
   // Hashing a file takes longer than sending its tag.
-  static const std::vector<std::string> tags = tags_of(page_files());
+  static const std::vector<std::string> tags = [] {
+    constexpr size_t kTagBytes = 8;
+    std::vector<std::string> made;
+    for (const PageFile& one : page_files()) {
+      const KeyDigest digest = digest_of(one.gzip);
+      made.push_back("W/\"" + hex_of(std::span(digest).first(kTagBytes)) + "\"");
+    }
+    return made;
+  }();
   const std::string& etag = tags[static_cast<size_t>(&file - page_files().data())];
   HttpResponse response{200, content_type, "", {}};
   response.headers = {{"Cache-Control", "no-cache"}, {"ETag", etag}, {"Referrer-Policy", "no-referrer"}};
@@ -85,7 +57,8 @@ HttpResponse file_response(const Call& call, const PageFile& file, const char* c
     response.headers.emplace_back("Content-Encoding", "gzip");
     response.body = file.gzip;
   } else {
-    response.body = content_of(file.gzip);
+    BodyRoom::Share unlimited;
+    response.body = decode_body(file.gzip, BodyCoding::kGzip, SIZE_MAX, unlimited).bytes;
   }
   return response;
 }

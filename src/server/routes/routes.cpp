@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <type_traits>
-#include <utility>
 
 #include "base/percent.h"
 
@@ -22,14 +21,13 @@ Task<Status> at_once(Call& call) {
 // An answer to the JSON object in a call's body, made at once or by a coroutine.
 template <auto serve, bool may_be_missing>
 Task<Status> with_object(Call& call) {
-  Task<Result<Json>> reading = json_object(call, may_be_missing);
-  Result<Json> body = co_await reading;
-  if (!body.ok() || call.is_over()) co_return body.ok() ? Status() : body.error();
-  const TakenApartAtEnd end{*body};
-  if constexpr (std::is_same_v<decltype(serve(call, *body)), Status>) {
-    co_return serve(call, *body);
+  RZ_CO_TRY(Json body, co_await json_object(call, may_be_missing));
+  const TakenApartAtEnd end{body};
+  if (call.is_over()) co_return Status();
+  if constexpr (std::is_same_v<decltype(serve(call, body)), Status>) {
+    co_return serve(call, body);
   } else {
-    Task<Status> serving = serve(call, *body);
+    Task<Status> serving = serve(call, body);
     co_return co_await serving;
   }
 }

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/call/field_warnings.h"
+#include "server/call/read_body.h"
 
 namespace realizar::server {
 namespace {

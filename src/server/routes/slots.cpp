@@ -73,7 +73,6 @@ auto ended_with(Call& call, ServedModelPtr model, TransferPtr transfer) {
   });
 }
 
-// The parameters of a call.
 struct SlotWish {
   SlotOwner owner;
   uint32_t id = 0;
@@ -154,8 +153,7 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
   Task<Status> holding = on_engine(call, *model, [transfer, text = *slot](engine::Engine& engine) {
     transfer->held.emplace(engine.prefixes().hold(text.tokens, text.cache_salt));
   });
-  const Status held = co_await holding;
-  if (!held.ok()) co_return held.error();
+  RZ_CO_CHECK_OK(co_await holding);
   const std::span<const TokenId> tokens = transfer->held->tokens();
   if (tokens.empty()) co_return empty_slot(wish);
   transfer->counts = transfer->held->counts();
@@ -166,20 +164,15 @@ Task<Result<Json>> save_slot(Call& call, ServedModelPtr model, SlotWish wish) {
            engine::PrefixFileWriter::create(wish.path, transfer->shape, transfer->counts, {}, tokens));
     return std::make_unique<engine::PrefixFileWriter>(std::move(made));
   });
-  const Result<std::unique_ptr<engine::PrefixFileWriter>> created = co_await creating;
-  if (!created.ok()) co_return created.error();
-  engine::PrefixFileWriter& file = **created;
+  RZ_CO_TRY(const std::unique_ptr<engine::PrefixFileWriter> file, co_await creating);
   while (!transfer->is_done()) {
     Task<Status> reading = on_engine(call, *model, [transfer](engine::Engine&) { return read_slice(*transfer); });
-    const Status read = co_await reading;
-    if (!read.ok()) co_return read.error();
-    OnWorker writing(call, kSliceBytes, [&] { return write_slice(*transfer, file); });
-    const Status written = co_await writing;
-    if (!written.ok()) co_return written.error();
+    RZ_CO_CHECK_OK(co_await reading);
+    OnWorker writing(call, kSliceBytes, [&] { return write_slice(*transfer, *file); });
+    RZ_CO_CHECK_OK(co_await writing);
   }
-  OnWorker committing(call, kSliceBytes, [&] { return file.commit(); });
-  const Status committed = co_await committing;
-  if (!committed.ok()) co_return committed.error();
+  OnWorker committing(call, kSliceBytes, [&] { return file->commit(); });
+  RZ_CO_CHECK_OK(co_await committing);
   co_return slot_answer(wish, "n_saved", tokens.size(), "n_written", n_bytes, "save_ms", start);
 }
 
@@ -195,29 +188,25 @@ Task<Result<Json>> restore_slot(Call& call, ServedModelPtr model, SlotWish wish)
   const auto at_end = ended_with(call, model, transfer);
   transfer->shape = model->loaded->engine->prefixes().shape(model->loaded->source_hash().value_or(0));
   OnWorker opening(call, kSliceBytes, [&] { return open_slot(wish.path, transfer->shape); });
-  Result<engine::PrefixFileReader> file = co_await opening;
-  if (!file.ok()) co_return file.error();
-  transfer->counts = file->counts();
+  RZ_CO_TRY(engine::PrefixFileReader file, co_await opening);
+  transfer->counts = file.counts();
   const uint64_t salt = cache_salt_of(call.key, *model), owner = call.tenant;
-  Task<Status> beginning = on_engine(call, *model, [transfer, tokens = file->text()](engine::Engine& engine) {
+  Task<Status> beginning = on_engine(call, *model, [transfer, tokens = file.text()](engine::Engine& engine) {
     transfer->added = engine.prefixes().begin(tokens);
   });
-  Status going = co_await beginning;
-  while (going.ok() && !transfer->is_done()) {
-    OnWorker reading(call, kSliceBytes, [&] { return read_slice(*file, *transfer); });
-    const Status read = co_await reading;
-    if (!read.ok()) co_return read.error();
+  RZ_CO_CHECK_OK(co_await beginning);
+  while (!transfer->is_done()) {
+    OnWorker reading(call, kSliceBytes, [&] { return read_slice(file, *transfer); });
+    RZ_CO_CHECK_OK(co_await reading);
     Task<Status> adding = on_engine(call, *model, [transfer](engine::Engine&) { return add_slice(*transfer); });
-    going = co_await adding;
+    RZ_CO_CHECK_OK(co_await adding);
   }
-  if (!going.ok()) co_return going.error();
   Task<Status> naming = on_engine(call, *model, [transfer, salt, owner](engine::Engine& engine) {
     engine.prefixes().name(*transfer->added, salt, owner);
   });
-  going = co_await naming;
-  if (!going.ok()) co_return going.error();
-  call.context.slots->put(wish.owner, wish.id, {file->text(), salt});
-  co_return slot_answer(wish, "n_restored", file->text().size(), "n_read", file->n_bytes(), "restore_ms", start);
+  RZ_CO_CHECK_OK(co_await naming);
+  call.context.slots->put(wish.owner, wish.id, {file.text(), salt});
+  co_return slot_answer(wish, "n_restored", file.text().size(), "n_read", file.n_bytes(), "restore_ms", start);
 }
 
 Task<Result<Json>> erase_slot(Call& call, ServedModelPtr model, SlotWish wish) {
@@ -227,8 +216,7 @@ Task<Result<Json>> erase_slot(Call& call, ServedModelPtr model, SlotWish wish) {
     Task<Status> forgetting = on_engine(call, *model, [n_erased, text = *slot](engine::Engine& engine) {
       *n_erased = engine.prefixes().forget_one(text.tokens, text.cache_salt);
     });
-    const Status forgotten = co_await forgetting;
-    if (!forgotten.ok()) co_return forgotten.error();
+    RZ_CO_CHECK_OK(co_await forgetting);
     call.context.slots->erase(wish.owner, wish.id);
   }
   co_return Json{{"id_slot", wish.id}, {"n_erased", *n_erased}};
@@ -283,32 +271,27 @@ ApiError to_slot_error(const Error& error, const std::string& path) {
 
 Task<Status> post_slot(Call& call) {
   if (call.context.slot_folder == nullptr) {
-    call.fail(ApiError{501, "this server keeps no slots: start it with --slot-save-path FOLDER", "", "not_supported"});
-    co_return Status();
+    co_return call.refuse(
+        {501, "this server keeps no slots: start it with --slot-save-path FOLDER", "", "not_supported"});
   }
   const SlotAction action = action_of(query_value(call.request.query, "action"));
   if (action == nullptr) co_return invalid_argument("action: expected save, restore or erase", "action");
-  Task<Result<Json>> reading = json_object(call, true);
-  const Result<Json> body = co_await reading;
-  if (!body.ok() || call.is_over()) co_return body.ok() ? Status() : body.error();
+  RZ_CO_TRY(const Json body, co_await json_object(call, true));
+  if (call.is_over()) co_return Status();
   std::string name = query_value(call.request.query, "model");
-  if (name.empty()) name = body->value("model", Json("")).is_string() ? body->value("model", "") : "";
+  if (name.empty()) name = body.value("model", Json("")).is_string() ? body.value("model", "") : "";
   ModelWait wait(call, std::move(name));
-  const Result<ServedModelPtr> model = co_await wait;
-  if (!model.ok()) co_return model.error();
-  Fields fields(*body);
-  Result<SlotWish> wish = read_wish(call, fields, **model, action != erase_slot);
-  if (!wish.ok()) co_return wish.error();
-  if (action != erase_slot && !call.context.slots->begin_transfer((*model)->id)) {
-    call.fail(ApiError{503, "another slot of this model is being saved or restored", "", "busy"});
-    co_return Status();
+  RZ_CO_TRY(const ServedModelPtr model, co_await wait);
+  Fields fields(body);
+  RZ_CO_TRY(SlotWish wish, read_wish(call, fields, *model, action != erase_slot));
+  if (action != erase_slot && !call.context.slots->begin_transfer(model->id)) {
+    co_return call.refuse({503, "another slot of this model is being saved or restored", "", "busy"});
   }
-  const std::string path = wish->path;
-  Task<Result<Json>> acting = action(call, *model, std::move(*wish));
+  const std::string path = wish.path;
+  Task<Result<Json>> acting = action(call, model, std::move(wish));
   const Result<Json> answer = co_await acting;
-  if (answer.ok()) call.send(json_response(*answer));
-  if (!answer.ok()) call.fail(to_slot_error(answer.error(), path));
-  co_return Status();
+  if (!answer.ok()) co_return call.refuse(to_slot_error(answer.error(), path));
+  co_return call.finish(json_response(*answer));
 }
 
 }  // namespace realizar::server

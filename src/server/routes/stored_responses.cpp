@@ -43,20 +43,16 @@ Result<GetQuery> read_get_query(std::string_view query) {
 }  // namespace
 
 Task<Status> get_response(Call& call) {
-  const auto query = read_get_query(call.request.query);
-  if (!query.ok()) co_return query.error();
+  RZ_CO_TRY(const GetQuery query, read_get_query(call.request.query));
   const StoredResponsePtr stored = call.context.responses.find(call.tenant, call.path_id);
   if (stored == nullptr) co_return no_such_response(call.path_id);
-  if (!query->streams) {
-    call.send({200, "application/json", stored->response, {}});
-    co_return Status();
-  }
+  if (!query.streams) co_return call.finish({200, "application/json", stored->response, {}});
   const BackgroundRecordPtr record = call.context.background.find(call.tenant, call.path_id);
   if (record == nullptr) {
     co_return wrong("stream", stored->in_background ? "the events of this response are no longer stored"
                                                     : "only responses in the background can be streamed again");
   }
-  const Status followed = co_await follow(call, record, query->first_event);
+  const Status followed = co_await follow(call, record, query.first_event);
   co_return followed;
 }
 
@@ -71,21 +67,18 @@ HttpResponse delete_response(const Call& call) {
 }
 
 Task<Status> get_input_items(Call& call) {
-  const auto query = read_items_query(call.request.query);
-  if (!query.ok()) co_return query.error();
+  RZ_CO_TRY(const ItemsQuery query, read_items_query(call.request.query));
   const auto chain = call.context.responses.find_chain(call.tenant, call.path_id);
   if (chain.empty()) co_return no_such_response(call.path_id);
   size_t n_bytes = 0;
   for (const StoredResponsePtr& stored : chain) n_bytes += stored->n_bytes();
   OnWorker listing(call, n_bytes, [&]() -> Result<std::string> {
     RZ_TRY(const Json items, input_items_of(chain));
-    RZ_TRY(const Json list, list_items(items, *query));
+    RZ_TRY(const Json list, list_items(items, query));
     return dump(list);
   });
-  Result<std::string> list = co_await listing;
-  if (!list.ok()) co_return list.error();
-  call.send({200, "application/json", std::move(*list), {}});
-  co_return Status();
+  RZ_CO_TRY(std::string list, co_await listing);
+  co_return call.finish({200, "application/json", std::move(list), {}});
 }
 
 // Only a response in the background can be cancelled, as in OpenAI's API. A completed one is unchanged.

@@ -60,45 +60,41 @@ Task<Status> decode(Call& call) {
     OnWorker decoding(call, n_work_bytes, [&]() -> Result<DecodedBody> {
       return decode_body(call.body.bytes, coding, max_bytes, call.body.share);
     });
-    Result<DecodedBody> decoded = co_await decoding;
-    if (!decoded.ok()) co_return decoded.error();
-    if (decoded->end == DecodedBody::End::kWhole) {
-      call.body.bytes = std::move(decoded->bytes);
+    RZ_CO_TRY(DecodedBody decoded, co_await decoding);
+    if (decoded.end == DecodedBody::End::kWhole) {
+      call.body.bytes = std::move(decoded.bytes);
       co_return Status();
     }
-    if (decoded->end != DecodedBody::End::kTooLarge || max_bytes == most) {
-      call.fail(not_decoded(decoded->end, most));
-      co_return Status();
+    if (decoded.end != DecodedBody::End::kTooLarge || max_bytes == most) {
+      co_return call.refuse(not_decoded(decoded.end, most));
     }
     n_work_bytes = most;
   }
 }
 
 Task<Result<Json>> json_object(Call& call, bool may_be_missing) {
-  const Status decoded = co_await decode(call);
-  if (!decoded.ok()) co_return decoded.error();
+  RZ_CO_CHECK_OK(co_await decode(call));
   if (!call.is_over() && call.body.bytes.empty() && !may_be_missing) co_return invalid_argument("missing request body");
   if (call.is_over() || call.body.bytes.empty()) co_return Json::object();
   OnWorker parsing(call, call.body.bytes.size(), [&] { return parse_json(std::exchange(call.body, {}).bytes); });
-  Result<Json> body = co_await parsing;
-  if (body.ok() && !body->is_object()) co_return invalid_argument("the body is not a JSON object");
+  RZ_CO_TRY(Json body, co_await parsing);
+  if (!body.is_object()) co_return invalid_argument("the body is not a JSON object");
   co_return body;
 }
 
 Task<Status> with_model(Call& call) {
-  const Status decoded = co_await decode(call);
-  if (!decoded.ok() || call.is_over()) co_return decoded;
-
-  Result<std::string> name = co_await model_name(call);
-  if (name.ok() && call.protocol->model_id != nullptr) name = call.protocol->model_id(request_context(call), *name);
-  if (!name.ok()) co_return name.error();
-  call.record.asked_model = shown(*name);
-  if (is_starting(call.context.models, *name)) {
-    call.fail(ApiError{503, "the model is loading", "", "model_loading"});
-    co_return Status();
+  RZ_CO_CHECK_OK(co_await decode(call));
+  if (call.is_over()) co_return Status();
+  RZ_CO_TRY(std::string name, co_await model_name(call));
+  if (call.protocol->model_id != nullptr) {
+    RZ_CO_TRY(name, call.protocol->model_id(request_context(call), name));
   }
-  call.adapter = call.context.models.adapter_of(*name);
-  ModelWait wait(call, *name);
+  call.record.asked_model = shown(name);
+  if (is_starting(call.context.models, name)) {
+    co_return call.refuse({503, "the model is loading", "", "model_loading"});
+  }
+  call.adapter = call.context.models.adapter_of(name);
+  ModelWait wait(call, name);
   const auto asked = Clock::now();
   const Result<ServedModelPtr> model = co_await wait;
   call.record.load_ms = std::chrono::duration<double, std::milli>(Clock::now() - asked).count();
@@ -112,12 +108,9 @@ Task<Status> with_model(Call& call) {
   call.record.warning = std::move(notes.warning);
   call.record.prepare_ms = notes.prepare_ms;
   if (!prepared.ok()) co_return prepared.error();
-  if (auto* response = std::get_if<HttpResponse>(&*prepared)) {
-    call.send(std::move(*response));
-    co_return Status();
-  }
+  if (auto* response = std::get_if<HttpResponse>(&*prepared)) co_return call.finish(std::move(*response));
   CompletionPlan plan = std::get<CompletionPlan>(std::move(*prepared));
-  auto generating = plan.background_id.empty() ? generate : generate_in_background;
+  const auto generating = plan.background_id.empty() ? generate : generate_in_background;
   const Status generated = co_await generating(call, *model, std::move(plan));
   co_return generated;
 }

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "server/call/served_model_rig.h"
-#include "server/call/template_json_rig.h"
+#include "server/call/dialect_test_rig.h"
+#include "server/call/protocol.h"
 
 namespace realizar::server {
 namespace {
@@ -17,14 +17,8 @@ Json json(const char* text) {
 
 constexpr const char* kUser = R"({"role": "user", "content": "U"})";
 
-class MessageInput : public ::testing::Test {
+class MessageInput : public DialectTest {
  protected:
-  static void SetUpTestSuite() {
-    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-    ASSERT_TRUE(rig_->is_ready());
-  }
-  static void TearDownTestSuite() { rig_.reset(); }
-
   static Result<MessageReading> read(const std::string& body) {
     const Json json = *parse_json(body);
     Fields fields(json);
@@ -47,15 +41,8 @@ class MessageInput : public ::testing::Test {
     for (const ChatMessage& message : asked->chat.messages) read.push_back(template_json(message));
     return read;
   }
-  static std::string wrong_field(const std::string& body) {
-    const auto asked = read(body);
-    return asked.ok() ? "" : asked.error().subject;
-  }
-
-  static std::unique_ptr<ServedModelRig> rig_;
+  static std::string wrong_field(const std::string& body) { return field_of(read(body)); }
 };
-
-std::unique_ptr<ServedModelRig> MessageInput::rig_;
 
 TEST_F(MessageInput, SystemIsAStringOrBlocks) {
   const Json expected = json(R"([{"role": "system", "content": "a\n\nb"}, {"role": "user", "content": "U"}])");
@@ -249,6 +236,43 @@ TEST_F(MessageInput, WrongFieldsAreNamed) {
       {with(R"("output_format": {"type": "json_schema", "schema": []})"), "output_format.schema"},
   };
   for (const auto& [body, field] : wrong_ones) EXPECT_EQ(wrong_field(body), field) << body;
+}
+
+TEST(MessageError, HasAnthropicsTypesAndStatuses) {
+  const struct {
+    int status, told;
+    const char* type;
+  } cases[] = {{400, 400, "invalid_request_error"}, {401, 401, "authentication_error"},
+               {403, 403, "permission_error"},      {404, 404, "not_found_error"},
+               {413, 413, "request_too_large"},     {415, 415, "invalid_request_error"},
+               {429, 429, "rate_limit_error"},      {500, 500, "api_error"},
+               {503, 529, "overloaded_error"},      {504, 504, "timeout_error"}};
+  for (const auto& [status, told, type] : cases) {
+    ApiError error{status, "why", "", ""};
+    error.request_id = "req_1";
+    const HttpResponse response = message_error_response(error);
+    EXPECT_EQ(response.status, told);
+    EXPECT_EQ(*parse_json(response.body),
+              Json({{"type", "error"}, {"error", {{"type", type}, {"message", "why"}}}, {"request_id", "req_1"}}));
+  }
+}
+
+TEST(MessageError, NamesTheFieldThatIsWrong) {
+  const auto told = [](const char* message) {
+    return (*parse_json(message_error_response({400, message, "system", ""}).body))["error"]["message"]
+        .get<std::string>();
+  };
+  EXPECT_EQ(told("system: expected a string"), "system: expected a string");
+  EXPECT_EQ(told("expected a string"), "system: expected a string");
+}
+
+TEST(MessageError, APromptThatIsTooLongIsToldInTheWordsThatClientsLookFor) {
+  const auto told = [](uint32_t n_prompt) {
+    const ApiError error{400, "the text is long", "messages", "context_length_exceeded", n_prompt, 1024};
+    return (*parse_json(message_error_response(error).body))["error"]["message"].get<std::string>();
+  };
+  EXPECT_EQ(told(2000), "prompt is too long: 2000 tokens > 1024 maximum");
+  EXPECT_EQ(told(0), "prompt is too long: the text is long");
 }
 
 }  // namespace

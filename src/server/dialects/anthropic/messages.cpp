@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
@@ -34,10 +33,6 @@ std::optional<Json> arguments_of(const Block& call) {
   return parsed.ok() && parsed->is_object() ? std::optional(std::move(*parsed)) : std::nullopt;
 }
 
-bool is_cut_call(const Block& block) {
-  return block.kind == Kind::kToolCallBegin && !arguments_of(block);
-}
-
 Json block_json(const Block& block) {
   if (block.kind == Kind::kReasoning) return {{"type", "thinking"}, {"thinking", block.text}, {"signature", ""}};
   if (block.kind == Kind::kContent) return {{"type", "text"}, {"text", block.text}, {"citations", nullptr}};
@@ -60,29 +55,15 @@ Json message_usage_json(const Usage& usage) {
 
 constexpr int kOverloaded = 529;
 
-int status_of(const ApiError& error) {
-  return error.status == 503 ? kOverloaded : error.status;
-}
-
 const char* error_type(int status) {
-  switch (status) {
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 404:
-      return "not_found_error";
-    case 413:
-      return "request_too_large";
-    case 429:
-      return "rate_limit_error";
-    case 504:
-      return "timeout_error";
-    case kOverloaded:
-      return "overloaded_error";
-    default:
-      return status >= 500 ? "api_error" : "invalid_request_error";
-  }
+  if (status == 401) return "authentication_error";
+  if (status == 403) return "permission_error";
+  if (status == 404) return "not_found_error";
+  if (status == 413) return "request_too_large";
+  if (status == 429) return "rate_limit_error";
+  if (status == 504) return "timeout_error";
+  if (status == kOverloaded) return "overloaded_error";
+  return status >= 500 ? "api_error" : "invalid_request_error";
 }
 
 // The invalid field has no place of its own in this format. Claude Code shortens a conversation when it reads that the
@@ -131,9 +112,10 @@ class MessageWriter final : public ResponseWriter {
     for (const text::OutputEvent& e : update.events) take(e);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
+  Json whole(const Choices& choices, const Usage& usage, JsonPieces& pieces) override {
     note_end(*choices[0]);
-    std::erase_if(blocks_, is_cut_call);
+    const auto is_cut = [](const Block& block) { return block.kind == Kind::kToolCallBegin && !arguments_of(block); };
+    std::erase_if(blocks_, is_cut);
     Json message = message_json(message_usage_json(usage));
     message["content"] = pieces.list(blocks_.size(), [this](size_t i) { return block_json(blocks_[i]); });
     return message;
@@ -193,14 +175,9 @@ class MessageWriter final : public ResponseWriter {
   }
 
   std::string delta(const text::OutputEvent& e) const {
-    switch (e.kind) {
-      case Kind::kReasoning:
-        return block_delta({{"type", "thinking_delta"}, {"thinking", e.text}});
-      case Kind::kContent:
-        return block_delta({{"type", "text_delta"}, {"text", e.text}});
-      default:
-        return block_delta({{"type", "input_json_delta"}, {"partial_json", e.text}});
-    }
+    if (e.kind == Kind::kReasoning) return block_delta({{"type", "thinking_delta"}, {"thinking", e.text}});
+    if (e.kind == Kind::kContent) return block_delta({{"type", "text_delta"}, {"text", e.text}});
+    return block_delta({{"type", "input_json_delta"}, {"partial_json", e.text}});
   }
 
   std::string close_block() {
@@ -245,7 +222,7 @@ Result<Prepared> count_tokens(Fields& body, const ServedModelPtr& model, const R
   MessageReading asked(*model, context);
   RZ_CHECK_OK(read_message_fields(body, asked));
   RZ_TRY(const ChatPrompt prompt, chat_prompt(asked.chat, *model));
-  return Prepared(HttpResponse{200, "application/json", dump({{"input_tokens", prompt.tokens.size()}}), {}});
+  return prepared(Json{{"input_tokens", prompt.tokens.size()}});
 }
 
 constexpr std::string_view kPing = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
@@ -254,7 +231,7 @@ constexpr std::string_view kPing = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
 HttpResponse message_error_response(const ApiError& error) {
   HttpResponse response = error_response(error);
-  response.status = status_of(error);
+  if (error.status == 503) response.status = kOverloaded;
   response.body = dump({{"type", "error"},
                         {"error", {{"type", error_type(response.status)}, {"message", bounded(message_of(error))}}},
                         {"request_id", error.request_id}});

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/try.h"
-#include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
@@ -39,7 +38,7 @@ class FimWriter final : public OpenAiWriter {
 
   void collect(size_t, ChoiceUpdate update) override { text_ += text_of(update); }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces&) override {
+  Json whole(const Choices& choices, const Usage& usage, JsonPieces&) override {
     Json json = head(false);
     Json message{{"role", "assistant"}, {"content", std::move(text_)}, {"tool_calls", nullptr}, {"prefix", false}};
     json["choices"] = Json::array(
@@ -66,8 +65,7 @@ Result<std::vector<TokenId>> read_gap(Fields& body, const ServedModel& model, co
   if (!before) body.fail("prompt", "expected a string");
   if (!body.status().ok()) return body.status().error();
   RZ_CHECK_OK(check_text_length({*before, after}, "prompt", model));
-  auto tokens = after.empty() ? std::optional(model.tokenizer().encode(*before))
-                              : infill_prompt(model.tokenizer(), *before, after);
+  auto tokens = gap_prompt(model.tokenizer(), *before, after);
   if (!tokens) return invalid_argument("suffix: this model cannot infill", "suffix");
   RZ_CHECK_OK(check_prompt_length(tokens->size(), "prompt", model, context));
   return std::move(*tokens);

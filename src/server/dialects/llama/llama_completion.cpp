@@ -2,17 +2,15 @@
 // them. A stream has an event for each token, and one with `stop` at the end of each answer.
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "base/try.h"
-#include "server/call/adapter_fields.h"
+#include "server/call/chat_prompt.h"
 #include "server/call/llama_prompts.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
 #include "server/dialects/llama/llama_fields.h"
-#include "server/http/json.h"
 #include "text/utf8.h"
 
 namespace realizar::server {
@@ -23,7 +21,6 @@ struct PromptShown {
   size_t n_tokens;
 };
 
-// The parts of one answer so far.
 struct TextSoFar {
   std::string content;
   TokenLog tokens;
@@ -50,21 +47,12 @@ const Json* find_field(const Json& json, std::string_view path) {
 
 const char* llama_error_type(const ApiError& error) {
   if (error.n_ctx > 0) return "exceed_context_size_error";
-  switch (error.status) {
-    case 401:
-      return "authentication_error";
-    case 403:
-      return "permission_error";
-    case 404:
-      return "not_found_error";
-    case 501:
-      return "not_supported_error";
-    case 429:
-    case 503:
-      return "unavailable_error";
-    default:
-      return error.status >= 500 ? "server_error" : "invalid_request_error";
-  }
+  if (error.status == 401) return "authentication_error";
+  if (error.status == 403) return "permission_error";
+  if (error.status == 404) return "not_found_error";
+  if (error.status == 501) return "not_supported_error";
+  if (error.status == 429 || error.status == 503) return "unavailable_error";
+  return error.status >= 500 ? "server_error" : "invalid_request_error";
 }
 
 class LlamaWriter final : public ResponseWriter {
@@ -120,7 +108,7 @@ class LlamaWriter final : public ResponseWriter {
     text.tokens.append(update.tokens);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
+  Json whole(const Choices& choices, const Usage&, JsonPieces& pieces) override {
     if (!is_list_ && choices.size() == 1) return answer_json(0, *choices[0], pieces);
     return pieces.list(choices.size(),
                        [this, &choices, &pieces](size_t i) { return answer_json(i, *choices[i], pieces); });
@@ -214,15 +202,10 @@ Result<Prepared> read_llama(Fields& body, const ServedModelPtr& model, const Req
   if (prompts.prompts.size() * generation.n > kMaxAnswers) {
     return wrong("n_cmpl", "expected at most 1024 answers of all prompts");
   }
-  CompletionPlan plan;
+  CompletionPlan plan = empty_plan(generation);
   plan.n_per_prompt = generation.n;
   plan.prompt_field = "prompt";
-  plan.stream = generation.stream;
-  plan.choice.stop = generation.stop;
-  plan.choice.min_tokens = generation.rules.min_tokens;
   plan.choice.tells_tokens = fields.return_tokens || generation.stream;
-  plan.id_slot = generation.id_slot;
-  plan.cache_name = generation.cache_name;
   plan.n_keep = fields.n_keep;
   plan.lines = fields.lines;
   plan.tells_progress = fields.extras.progress;

@@ -1,11 +1,8 @@
 #include "server/dialects/llama/llama_fields.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/try.h"
-#include "server/call/chat_prompt.h"
-#include "server/call/generation_settings.h"
 #include "server/models/answer_form.h"
 
 namespace realizar::server {

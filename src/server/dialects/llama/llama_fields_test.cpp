@@ -2,39 +2,27 @@
 
 #include <gtest/gtest.h>
 
+#include "server/call/dialect_test_rig.h"
 #include "server/call/llama_prompts.h"
-#include "server/call/served_model_rig.h"
+#include "server/call/protocol.h"
 
 namespace realizar::server {
 namespace {
 
 using Prompts = std::vector<std::vector<TokenId>>;
 
-class LlamaRequests : public ::testing::Test {
+class LlamaRequests : public DialectTest {
  protected:
-  static void SetUpTestSuite() {
-    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-    ASSERT_TRUE(rig_->is_ready());
-  }
-  static void TearDownTestSuite() { rig_.reset(); }
-
   static Result<LlamaFields> read(const std::string& body) {
     return read_llama_fields(*parse_json(body), rig_->model(), rig_->context);
   }
-  static std::string wrong_field(const std::string& body) {
-    const auto fields = read(body);
-    return fields.ok() ? "" : fields.error().subject;
-  }
+  static std::string wrong_field(const std::string& body) { return field_of(read(body)); }
   static Result<LlamaPrompts> read_prompts_of(const std::string& prompt) {
     const Json body = *parse_json(R"({"prompt": )" + prompt + "}");
     return read_llama_prompts(Fields(body), rig_->model(), rig_->context);
   }
   static std::vector<TokenId> tokens_of(const std::string& text) { return rig_->model().tokenizer().encode(text); }
-
-  static std::unique_ptr<ServedModelRig> rig_;
 };
-
-std::unique_ptr<ServedModelRig> LlamaRequests::rig_;
 
 TEST_F(LlamaRequests, AreReadUnderTheirNames) {
   const auto fields = read(R"({"n_predict": 7, "n_probs": 3, "n_cmpl": 2, "n_indent": 4, "t_max_predict_ms": 50,
@@ -156,6 +144,24 @@ TEST_F(LlamaRequests, RefuseWhatIsNoPrompt) {
   const auto long_list = read_prompts_of("[[5], [" + ids + "]]");
   ASSERT_FALSE(long_list.ok());
   EXPECT_EQ(long_list.error().code, ErrorCode::kContextLengthExceeded);
+}
+
+TEST(LlamaError, HasTheStatusAsItsCode) {
+  EXPECT_EQ(llama_error_response(bad_request("no", "prompt")).body,
+            R"({"error":{"code":400,"message":"no","type":"invalid_request_error"}})");
+  EXPECT_EQ(llama_error_response({503, "later", "", "model_loading"}).body,
+            R"({"error":{"code":503,"message":"later","type":"unavailable_error"}})");
+  const HttpResponse response = llama_error_response({401, "no key", "", ""});
+  EXPECT_EQ(response.status, 401);
+  EXPECT_EQ(response.body, R"({"error":{"code":401,"message":"no key","type":"authentication_error"}})");
+  EXPECT_FALSE(response.headers.empty()) << "what the status wants stays";
+}
+
+TEST(LlamaError, TellsTheNumbersOfALongPrompt) {
+  const ApiError error = to_api_error(context_length_exceeded("too long", "prompt", 9, 8));
+  EXPECT_EQ(llama_error_response(error).body,
+            R"({"error":{"code":400,"message":"too long","type":"exceed_context_size_error",)"
+            R"("n_prompt_tokens":9,"n_ctx":8}})");
 }
 
 }  // namespace

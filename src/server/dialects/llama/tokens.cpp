@@ -13,10 +13,6 @@
 namespace realizar::server {
 namespace {
 
-Prepared answer(const Json& json) {
-  return HttpResponse{200, "application/json", dump(json), {}};
-}
-
 // A token's text, or its bytes if these are not whole characters.
 Json piece_of(TokenId id, const ServedModel& model) {
   const std::string bytes = model.tokenizer().token_bytes(id, {.skip_special = false});
@@ -26,7 +22,6 @@ Json piece_of(TokenId id, const ServedModel& model) {
   return list;
 }
 
-// The prompt for the body of a chat completion.
 Result<ChatPrompt> read_prompt_of_chat(Fields& body, const ServedModel& model, const RequestContext& context) {
   OpenAiChat asked(model, context);
   RZ_CHECK_OK(read_function_fields(body, asked));
@@ -61,7 +56,7 @@ Result<Prepared> tokenize(Fields& body, const ServedModelPtr& model, const Reque
     if (!with_pieces) ids.push_back(to_index(id));
     if (with_pieces) ids.push_back({{"id", to_index(id)}, {"piece", piece_of(id, *model)}});
   }
-  return answer({{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model->loaded->info.n_ctx}});
+  return prepared(Json{{"tokens", ids}, {"count", ids.size()}, {"max_model_len", model->loaded->info.n_ctx}});
 }
 
 Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, const RequestContext&) {
@@ -78,7 +73,7 @@ Result<Prepared> detokenize(Fields& body, const ServedModelPtr& model, const Req
     tokens.push_back(TokenId{*token});
   }
   const std::string text = model->tokenizer().decode(tokens, {.skip_special = skips});
-  return answer({{"prompt", text}, {"content", text}});
+  return prepared(Json{{"prompt", text}, {"content", text}});
 }
 
 // Whether the tokenizer itself adds the token that begins a text in the template.
@@ -92,13 +87,12 @@ Result<Prepared> apply_template(Fields& body, const ServedModelPtr& model, const
   RZ_TRY(const ChatPrompt prompt, read_prompt_of_chat(body, *model, context));
   const std::string& bos = model->loaded->template_source.bos_token;
   const bool is_twice = !bos.empty() && prompt.text.starts_with(bos) && begins_texts(*model);
-  return answer({{"prompt", is_twice ? prompt.text.substr(bos.size()) : prompt.text}});
+  return prepared(Json{{"prompt", is_twice ? prompt.text.substr(bos.size()) : prompt.text}});
 }
 
-// How many tokens the prompt of a chat has.
 Result<Prepared> count_input_tokens(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   RZ_TRY(const ChatPrompt prompt, read_prompt_of_chat(body, *model, context));
-  return answer({{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}});
+  return prepared(Json{{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}});
 }
 
 constexpr const char* kTemplateFields[] = {"model"};

@@ -29,6 +29,13 @@ std::string rfc3339(std::chrono::system_clock::time_point time) {
   return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(s), us % 1'000'000);
 }
 
+Json empty_ollama_answer(const std::string& model, bool is_chat, const char* role) {
+  Json json{{"model", model}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
+  if (is_chat) json["message"] = {{"role", role}, {"content", ""}};
+  if (!is_chat) json["response"] = "";
+  return json;
+}
+
 Error no_ollama_model(std::string_view name) {
   return not_found(fmt::format("model '{}' not found", shown(name)), "model");
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +12,7 @@
 
 namespace realizar::server {
 
+inline constexpr const char* kOllamaJson = "application/json; charset=utf-8";
 inline constexpr const char* kOllamaLines = "application/x-ndjson";  // of streams: one JSON object per line
 
 // {"error": "..."}
@@ -22,6 +22,9 @@ std::string ollama_error_line(const ApiError& error);
 
 // "2026-11-22T11:14:43.416799Z"
 std::string rfc3339(std::chrono::system_clock::time_point time);
+
+// The beginning of an immediate answer with an empty message.
+Json empty_ollama_answer(const std::string& model, bool is_chat, const char* role);
 
 Error no_ollama_model(std::string_view name);
 // The id of the model for a name: exact, unlike ModelRegistry::find, since clients choose from a list and download what

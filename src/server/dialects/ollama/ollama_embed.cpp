@@ -10,41 +10,27 @@
 #include "server/call/chat_prompt.h"
 #include "server/call/pooled_plan.h"
 #include "server/dialects/ollama/ollama.h"
-#include "text/utf8.h"
 
 namespace realizar::server {
 namespace {
 
 constexpr size_t kMaxEmbedInputs = 2048;
 
-class OllamaEmbedWriter final : public ResponseWriter {
- public:
-  OllamaEmbedWriter(std::string model, uint32_t n_values, bool is_old, const RequestContext& context)
-      : model_(std::move(model)),
-        n_values_(n_values),
-        is_old_(is_old),
-        start_(context.start),
-        load_ms_(context.load_ms) {}
-
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
-    const auto vector_at = [this, &choices, &pieces](size_t i) {
-      return vector_json(shortened(choices[i]->end().embedding, n_values_), pieces);
+WholeWriter::Whole embed_writer(const std::string& model, uint32_t n_values, bool is_old,
+                                const RequestContext& context) {
+  return [=, start = context.start, load_ms = context.load_ms](const Choices& choices, const Usage& usage,
+                                                               JsonPieces& pieces) -> Json {
+    const auto vector_at = [=, &choices, &pieces](size_t i) {
+      return vector_json(shortened(choices[i]->end().embedding, n_values), pieces);
     };
-    if (is_old_) return {{"embedding", vector_at(0)}};
-    return {{"model", model_},
+    if (is_old) return {{"embedding", vector_at(0)}};
+    return {{"model", model},
             {"embeddings", pieces.list(choices.size(), vector_at)},
-            {"total_duration", std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count()},
-            {"load_duration", static_cast<int64_t>(load_ms_ * 1e6)},
+            {"total_duration", std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count()},
+            {"load_duration", static_cast<int64_t>(load_ms * 1e6)},
             {"prompt_eval_count", usage.n_prompt}};
-  }
-
- private:
-  std::string model_;
-  uint32_t n_values_;
-  bool is_old_;
-  Clock::time_point start_;
-  double load_ms_;
-};
+  };
+}
 
 struct EmbedRequest {
   std::string model;
@@ -84,14 +70,14 @@ Result<Prepared> plan_embeddings(const std::vector<std::string>& texts, const Em
   const auto read = [&](size_t i) { return embed_tokens(texts[i], embed, *model); };
   RZ_TRY(CompletionPlan plan,
          pooled_plan(texts.size(), "input", texts.size() > 1, model->loaded->pooling(), *model, context, read));
-  plan.writer = std::make_unique<OllamaEmbedWriter>(embed.model, embed.n_values, is_old, context);
+  plan.writer = std::make_unique<WholeWriter>(embed_writer(embed.model, embed.n_values, is_old, context));
   return prepared(std::move(plan));
 }
 
 Prepared no_vectors(const EmbedRequest& embed, bool is_old) {
   const Json json =
       is_old ? Json{{"embedding", Json::array()}} : Json{{"model", embed.model}, {"embeddings", Json::array()}};
-  return HttpResponse{200, "application/json; charset=utf-8", dump(json), {}};
+  return prepared(json, kOllamaJson);
 }
 
 Result<Prepared> read_embed(Fields& body, const ServedModelPtr& model, const RequestContext& context) {

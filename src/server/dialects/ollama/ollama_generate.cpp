@@ -14,7 +14,7 @@
 #include "server/call/logprobs.h"
 #include "server/call/request_context.h"
 #include "server/dialects/ollama/ollama.h"
-#include "server/dialects/ollama/ollama_prompt.h"
+#include "server/dialects/ollama/ollama_request.h"
 #include "server/dialects/openai/chat_fields.h"
 #include "server/models/answer_form.h"
 #include "server/models/infill.h"
@@ -90,7 +90,7 @@ class OllamaWriter final : public ResponseWriter {
     if (form_.logprobs) logprobs_.append(update.tokens);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
+  Json whole(const Choices& choices, const Usage&, JsonPieces& pieces) override {
     Json calls = take_calls();
     Json json = head(std::move(content_), std::move(thinking_), std::move(calls));
     end(json, *choices.front());
@@ -134,7 +134,6 @@ class OllamaWriter final : public ResponseWriter {
     json["eval_duration"] = to_ns(stats.decode_ms);
   }
 
-  // The ids of the prompt and the answer.
   static size_t n_context(const Choice& choice) { return choice.request().prompt.size() + choice.tokens().size(); }
   static size_t context_id(const Choice& choice, size_t i) {
     const auto& prompt = choice.request().prompt;
@@ -196,14 +195,11 @@ Status add_made_messages(OllamaRequest& request) {
 
 // An immediate answer with an empty message and additional members.
 Prepared empty_answer(const OllamaRequest& request, bool is_chat, const char* role, const Json& more) {
-  Json json{{"model", request.model_name}, {"created_at", rfc3339(std::chrono::system_clock::now())}};
-  if (is_chat) json["message"] = {{"role", role}, {"content", ""}};
-  if (!is_chat) json["response"] = "";
+  Json json = empty_ollama_answer(request.model_name, is_chat, role);
   json.update(more);
-  return HttpResponse{200, "application/json; charset=utf-8", dump(json), {}};
+  return prepared(json, kOllamaJson);
 }
 
-// The model is loaded.
 Prepared loaded_answer(const OllamaRequest& request, bool is_chat) {
   const bool unloads = request.keep_alive && request.keep_alive->duration && request.keep_alive->duration->count() == 0;
   return empty_answer(request, is_chat, "assistant", {{"done", true}, {"done_reason", unloads ? "unload" : "load"}});
@@ -288,14 +284,7 @@ struct GenerateRequest : OllamaRequest {
 };
 
 Status read_context(const Json& context, const char* name, GenerateRequest& into) {
-  const uint32_t n_vocab = into.model.loaded->info.n_vocab;
-  for (const Json& token : context) {
-    const auto id = token_id_of(token);
-    if (!id || static_cast<uint32_t>(*id) >= n_vocab) {
-      return wrong(name, fmt::format("expected token ids below {}", n_vocab));
-    }
-    into.context.push_back(TokenId{*id});
-  }
+  RZ_TRY(into.context, read_token_ids(context, name, "token ids", into.model));
   return {};
 }
 
@@ -313,14 +302,12 @@ constexpr Field<GenerateRequest> kGenerateFields[] = {
     {"context", of_list<read_context>},
 };
 
-// The unchanged text.
 Result<ChatPrompt> plain_prompt(const GenerateRequest& request) {
   const ServedModel& model = request.model;
   RZ_CHECK_OK(check_text_length({request.prompt, request.suffix}, "prompt", model));
   ChatPrompt prompt;
   prompt.text = request.prompt;
-  auto tokens = request.suffix.empty() ? std::optional(model.tokenizer().encode(request.prompt))
-                                       : infill_prompt(model.tokenizer(), request.prompt, request.suffix);
+  auto tokens = gap_prompt(model.tokenizer(), request.prompt, request.suffix);
   if (!tokens) {
     return invalid_argument(fmt::format("\"{}\" does not support insert", shown(request.model_name)), "suffix");
   }

@@ -3,21 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "server/call/served_model_rig.h"
-#include "server/call/template_json_rig.h"
-#include "server/dialects/ollama/ollama_prompt.h"
+#include "server/call/dialect_test_rig.h"
+#include "server/dialects/ollama/ollama_request.h"
 
 namespace realizar::server {
 namespace {
 
-class OllamaRequestTest : public ::testing::Test {
+class OllamaRequestTest : public DialectTest {
  protected:
-  static void SetUpTestSuite() {
-    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-    ASSERT_TRUE(rig_->is_ready());
-  }
-  static void TearDownTestSuite() { rig_.reset(); }
-
   static Result<OllamaRequest> read(const std::string& more) {
     const Json json = *parse_json(R"({"model": "tiny")" + more + "}");
     Fields fields(json);
@@ -30,15 +23,8 @@ class OllamaRequestTest : public ::testing::Test {
     EXPECT_TRUE(request.ok()) << (request.ok() ? "" : request.error().message);
     return request.ok() ? request->chat.generation.request : Request();
   }
-  static std::string wrong_field(const std::string& more) {
-    const auto request = read(more);
-    return request.ok() ? "" : request.error().subject;
-  }
-
-  static std::unique_ptr<ServedModelRig> rig_;
+  static std::string wrong_field(const std::string& more) { return field_of(read(more)); }
 };
-
-std::unique_ptr<ServedModelRig> OllamaRequestTest::rig_;
 
 TEST_F(OllamaRequestTest, OptionsSayHowAnswersAreGenerated) {
   const auto read_all =

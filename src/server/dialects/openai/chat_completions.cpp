@@ -4,10 +4,8 @@
 #include <optional>
 
 #include "base/try.h"
-#include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
-#include "server/call/custom_tools.h"
-#include "server/call/generation_settings.h"
+#include "server/call/chat_tools.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
@@ -28,7 +26,6 @@ struct Message {
   std::optional<CustomInput> custom;  // of the last call, where that is a custom tool's
 };
 
-// Parts of the reply besides the answers.
 struct ChatExtras {
   AnswerExtras wanted;
   size_t n_prompt = 0;
@@ -36,7 +33,6 @@ struct ChatExtras {
   Json verbose;                   // null unless requested
 };
 
-// How calls are written.
 struct CallSpellings {
   bool is_legacy = false;                 // as message.function_call, for older clients
   std::vector<std::string> custom_tools;  // tools whose calls have a text instead of arguments
@@ -84,7 +80,7 @@ class ChatWriter final : public OpenAiWriter {
     if (logprobs_) message.logprobs.append(update.tokens);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
+  Json whole(const Choices& choices, const Usage& usage, JsonPieces& pieces) override {
     Json json = head(false);
     json["choices"] = pieces.list(choices.size(), [this, &choices, &pieces](size_t i) {
       Json choice{{"index", i},
@@ -152,23 +148,14 @@ class ChatWriter final : public OpenAiWriter {
 
   // Null for an event without a delta of its own.
   Json delta_of(const text::OutputEvent& event, Message& message) const {
-    switch (event.kind) {
-      case Kind::kReasoning:
-        return {{"reasoning_content", event.text}};
-      case Kind::kContent:
-        return {{"content", event.text}};
-      case Kind::kToolCallBegin: {
-        Json call = begun_call(event.text, message);
-        if (calls_.is_legacy) return {{"function_call", std::move(call["function"])}};
-        Json indexed{{"index", event.call_idx}};
-        indexed.update(call);
-        return call_delta(std::move(indexed));
-      }
-      case Kind::kToolCallArguments:
-      case Kind::kToolCallEnd:
-        return arguments_delta(event, message);
-    }
-    return {};
+    if (event.kind == Kind::kReasoning) return {{"reasoning_content", event.text}};
+    if (event.kind == Kind::kContent) return {{"content", event.text}};
+    if (event.kind != Kind::kToolCallBegin) return arguments_delta(event, message);
+    Json call = begun_call(event.text, message);
+    if (calls_.is_legacy) return {{"function_call", std::move(call["function"])}};
+    Json indexed{{"index", event.call_idx}};
+    indexed.update(call);
+    return call_delta(std::move(indexed));
   }
 
   Json arguments_delta(const text::OutputEvent& event, Message& message) const {
@@ -200,24 +187,17 @@ class ChatWriter final : public OpenAiWriter {
   }
 
   void add(Message& message, const text::OutputEvent& event) const {
-    switch (event.kind) {
-      case Kind::kReasoning:
-        message.reasoning += event.text;
-        break;
-      case Kind::kContent:
-        message.content += event.text;
-        message.has_content = true;
-        break;
-      case Kind::kToolCallBegin:
-        message.tool_calls.push_back(begun_call(event.text, message));
-        break;
-      case Kind::kToolCallArguments:
-      case Kind::kToolCallEnd: {
-        Json& call = message.tool_calls.back();
-        Json& text = message.custom ? call["custom"]["input"] : call["function"]["arguments"];
-        text.get_ref<std::string&>() += arguments_of(event, message);
-        break;
-      }
+    if (event.kind == Kind::kReasoning) {
+      message.reasoning += event.text;
+    } else if (event.kind == Kind::kContent) {
+      message.content += event.text;
+      message.has_content = true;
+    } else if (event.kind == Kind::kToolCallBegin) {
+      message.tool_calls.push_back(begun_call(event.text, message));
+    } else {
+      Json& call = message.tool_calls.back();
+      Json& text = message.custom ? call["custom"]["input"] : call["function"]["arguments"];
+      text.get_ref<std::string&>() += arguments_of(event, message);
     }
   }
 

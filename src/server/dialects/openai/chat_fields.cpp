@@ -5,9 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/printable.h"
 #include "base/try.h"
-#include "server/call/custom_tools.h"
+#include "server/call/chat_tools.h"
 
 namespace realizar::server {
 namespace {

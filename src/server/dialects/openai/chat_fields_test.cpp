@@ -5,19 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/try.h"
-#include "server/call/served_model_rig.h"
+#include "server/call/dialect_test_rig.h"
 
 namespace realizar::server {
 namespace {
 
-class LegacyFunctions : public ::testing::Test {
+class LegacyFunctions : public DialectTest {
  protected:
-  static void SetUpTestSuite() {
-    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-    ASSERT_TRUE(rig_->is_ready());
-  }
-  static void TearDownTestSuite() { rig_.reset(); }
-
   static constexpr const char* kMessages = R"("messages": [{"role": "user", "content": "U"}], )";
 
   static Result<OpenAiChat> read(const std::string& fields, const std::string& messages = kMessages) {
@@ -32,11 +26,7 @@ class LegacyFunctions : public ::testing::Test {
     const auto chat = read(fields, messages);
     return chat.ok() ? "none" : chat.error().subject;
   }
-
-  static std::unique_ptr<ServedModelRig> rig_;
 };
-
-std::unique_ptr<ServedModelRig> LegacyFunctions::rig_;
 
 TEST_F(LegacyFunctions, BecomeTools) {
   const auto chat = read(R"("functions": [{"name": "f", "parameters": {}}], "function_call": {"name": "f"})");

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/try.h"
-#include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/llama_prompts.h"
 #include "server/call/logprobs.h"
@@ -100,7 +99,7 @@ class TextWriter final : public OpenAiWriter {
     text.log.append(update.tokens);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
+  Json whole(const Choices& choices, const Usage& usage, JsonPieces& pieces) override {
     Json json = head(false);
     std::vector<size_t> shown;
     for (size_t prompt = 0; prompt < options_.echoes.size(); ++prompt) {
@@ -145,7 +144,7 @@ class TextWriter final : public OpenAiWriter {
   }
 
   // The n of best_of with the highest mean log-probability.
-  std::vector<size_t> best_choices(size_t prompt, const std::vector<std::unique_ptr<Choice>>& choices) const {
+  std::vector<size_t> best_choices(size_t prompt, const Choices& choices) const {
     std::vector<size_t> order(options_.best_of);
     std::iota(order.begin(), order.end(), prompt * options_.best_of);
     if (options_.best_of > options_.n) {
@@ -259,14 +258,9 @@ Result<Prepared> read_completion(Fields& body, const ServedModelPtr& model, cons
   RZ_CHECK_OK(read_answer_extras(body, options.extras));
 
   const text::Tokenizer& tokenizer = model->tokenizer();
-  CompletionPlan plan;
+  CompletionPlan plan = empty_plan(generation);
   plan.n_per_prompt = options.best_of;
   plan.prompt_field = "prompt";
-  plan.stream = generation.stream;
-  plan.id_slot = generation.id_slot;
-  plan.cache_name = generation.cache_name;
-  plan.choice.stop = std::move(generation.stop);
-  plan.choice.min_tokens = generation.rules.min_tokens;
   plan.tells_progress = options.extras.progress;
   const bool is_shown = asked.echo || context.log_prompts;
   for (auto& tokens : prompts) {

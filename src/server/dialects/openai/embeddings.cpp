@@ -7,7 +7,6 @@
 
 #include "base/base64.h"
 #include "base/try.h"
-#include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/pooled_plan.h"
 #include "server/call/protocol.h"
@@ -18,50 +17,35 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "base64 vectors are little-endian floats");
 
-class EmbeddingWriter final : public ResponseWriter {
- public:
-  EmbeddingWriter(std::string model, bool as_base64, uint32_t n_values)
-      : model_(std::move(model)), as_base64_(as_base64), n_values_(n_values) {}
-
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
-    Json data = pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
-      auto values = shortened(choices[i]->end().embedding, n_values_);
+WholeWriter::Whole embeddings_writer(const std::string& model, bool as_base64, uint32_t n_values) {
+  return [=](const Choices& choices, const Usage& usage, JsonPieces& pieces) -> Json {
+    Json data = pieces.list(choices.size(), [=, &choices, &pieces](size_t i) -> Json {
+      auto values = shortened(choices[i]->end().embedding, n_values);
       const std::string_view bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
-      Json embedding = as_base64_ ? Json(encode_base64(bytes)) : vector_json(std::move(values), pieces);
+      Json embedding = as_base64 ? Json(encode_base64(bytes)) : vector_json(std::move(values), pieces);
       return {{"object", "embedding"}, {"index", i}, {"embedding", std::move(embedding)}};
     });
     return {{"id", random_id("embd-")},
             {"object", "list"},
             {"data", std::move(data)},
-            {"model", model_},
+            {"model", model},
             {"usage", {{"prompt_tokens", usage.n_prompt}, {"total_tokens", usage.n_prompt}}}};
-  }
-
- private:
-  std::string model_;
-  bool as_base64_;
-  uint32_t n_values_;
-};
+  };
+}
 
 // llama.cpp's format: an array of vectors for each text.
-class StatesWriter final : public ResponseWriter {
- public:
-  explicit StatesWriter(uint32_t d_model) : d_model_(d_model) {}
-
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage&, JsonPieces& pieces) override {
-    return pieces.list(choices.size(), [this, &choices, &pieces](size_t i) -> Json {
+WholeWriter::Whole states_writer(uint32_t d_model) {
+  return [=](const Choices& choices, const Usage&, JsonPieces& pieces) {
+    return pieces.list(choices.size(), [=, &choices, &pieces](size_t i) -> Json {
       const std::vector<float>& numbers = choices[i]->end().embedding;
-      const auto vector_at = [this, &numbers, &pieces](size_t k) {
-        const auto begin = numbers.begin() + static_cast<ptrdiff_t>(k * d_model_);
-        return vector_json({begin, begin + static_cast<ptrdiff_t>(d_model_)}, pieces);
+      const auto vector_at = [=, &numbers, &pieces](size_t k) {
+        const auto begin = numbers.begin() + static_cast<ptrdiff_t>(k * d_model);
+        return vector_json({begin, begin + static_cast<ptrdiff_t>(d_model)}, pieces);
       };
-      return {{"index", i}, {"embedding", pieces.list(numbers.size() / d_model_, vector_at)}};
+      return {{"index", i}, {"embedding", pieces.list(numbers.size() / d_model, vector_at)}};
     });
-  }
-
- private:
-  uint32_t d_model_;
-};
+  };
+}
 
 Error wrong_input() {
   return invalid_argument("input: expected a string, an array of strings, of token ids, or of arrays of token ids",
@@ -143,11 +127,11 @@ Result<Prepared> read_embeddings(Fields& body, const ServedModelPtr& model, cons
   if (!body.status().ok()) return body.status().error();
   RZ_TRY(CompletionPlan plan, plan_inputs(body, pooling, *model, context));
   if (pooling == Pooling::kAll || context.path == "/embedding") {
-    plan.writer = std::make_unique<StatesWriter>(d_model);
+    plan.writer = std::make_unique<WholeWriter>(states_writer(d_model));
     return prepared(std::move(plan));
   }
-  plan.writer = std::make_unique<EmbeddingWriter>(told_name(context, *model), format == "base64",
-                                                  static_cast<uint32_t>(n_values.value_or(d_model)));
+  plan.writer = std::make_unique<WholeWriter>(embeddings_writer(told_name(context, *model), format == "base64",
+                                                                static_cast<uint32_t>(n_values.value_or(d_model))));
   return prepared(std::move(plan));
 }
 

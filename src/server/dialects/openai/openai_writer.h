@@ -8,7 +8,6 @@
 #include "server/call/request_fields.h"
 #include "server/call/response_writer.h"
 #include "server/call/timings.h"
-#include "server/http/json.h"
 
 namespace realizar::server {
 

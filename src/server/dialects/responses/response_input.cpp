@@ -17,10 +17,6 @@
 namespace realizar::server {
 namespace {
 
-Json text_of(const Json& value) {
-  return value.is_string() ? value : Json(dump(value));
-}
-
 bool is_parts(const Json& value) {
   return value.is_array() && std::all_of(value.begin(), value.end(), [](const Json& part) {
            return part.is_object() && part.value("type", Json()).is_string();
@@ -39,7 +35,6 @@ std::string texts_in(const Json& parts, std::string_view between) {
   return joined;
 }
 
-// The messages of a chat under construction.
 class Messages {
  public:
   explicit Messages(ResponseReading& reading) : reading_(reading) {}
@@ -71,8 +66,9 @@ class Messages {
   }
 
   Status add_result(const Json& id, const Json& output, const std::string& place) {
+    const bool is_content = is_parts(output) || output.is_string();
     RZ_TRY(std::string content,
-           read_content(is_parts(output) ? output : text_of(output), place + ".output", /*is_result=*/true));
+           read_content(is_content ? output : Json(dump(output)), place + ".output", /*is_result=*/true));
     add(tool_result(id, std::move(content)));
     return {};
   }
@@ -281,7 +277,6 @@ Status refuse_conversation(Fields& body, const char* name, ResponseReading&) {
 Status refuse_stored_prompt(Fields& body, const char* name, ResponseReading&) {
   return body.wrong(name, "this server has no stored prompts");
 }
-// A response is one answer.
 Status check_one_answer(Fields& body, const char* name, ResponseReading&) {
   body.integer(name, 1, 1);
   return body.status();

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "server/call/chat_request.h"
-#include "server/dialects/responses/tool_names.h"
+#include "server/dialects/responses/response_items.h"
 
 namespace realizar::server {
 

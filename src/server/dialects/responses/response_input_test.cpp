@@ -2,11 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "base/try.h"
-#include "server/call/served_model_rig.h"
-#include "server/call/template_json_rig.h"
+#include "server/call/dialect_test_rig.h"
 #include "server/dialects/responses/responses_writer.h"
 
 namespace realizar::server {
@@ -14,14 +11,8 @@ namespace {
 
 constexpr uint64_t kEva = 1, kTom = 2;
 
-class ResponseInputTest : public ::testing::Test {
+class ResponseInputTest : public DialectTest {
  protected:
-  static void SetUpTestSuite() {
-    rig_ = std::make_unique<ServedModelRig>(RZ_SOURCE_DIR "/models/realizar-tiny/realizar-tiny-Q8_0.gguf");
-    ASSERT_TRUE(rig_->is_ready());
-  }
-  static void TearDownTestSuite() { rig_.reset(); }
-
   static Result<ResponseReading> read(const std::string& body, uint64_t tenant = kEva) {
     const Json json = *parse_json(body);
     Fields fields(json);
@@ -49,11 +40,7 @@ class ResponseInputTest : public ::testing::Test {
     const auto chat = read(body, tenant);
     return chat.ok() ? Error{} : chat.error();
   }
-
-  static std::unique_ptr<ServedModelRig> rig_;
 };
-
-std::unique_ptr<ServedModelRig> ResponseInputTest::rig_;
 
 TEST_F(ResponseInputTest, ItemsBecomeMessages) {
   EXPECT_EQ(messages_of(R"({"input": "U", "instructions": "S"})"), "system: S\nuser: U\n");

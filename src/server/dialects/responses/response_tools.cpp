@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/try.h"
-#include "server/call/custom_tools.h"
+#include "server/call/chat_tools.h"
 
 namespace realizar::server {
 namespace {

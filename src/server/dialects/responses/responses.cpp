@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/printable.h"
 #include "base/try.h"
-#include "server/call/adapter_fields.h"
 #include "server/call/chat_prompt.h"
 #include "server/call/logprobs.h"
 #include "server/call/protocol.h"
 #include "server/call/request_context.h"
-#include "server/call/truncation.h"
 #include "server/dialects/responses/response_input.h"
 #include "server/dialects/responses/response_items.h"
 #include "server/dialects/responses/responses_writer.h"
@@ -35,7 +32,6 @@ constexpr std::array<std::string_view, 8> kIncludable = {"code_interpreter_call.
                                                          "web_search_call.action.sources",
                                                          "web_search_call.results"};
 
-// The options of the answer, apart from the conversation.
 struct ResponseOptions {
   bool stores = true, in_background = false, truncates = false;
   bool includes_logprobs = false, includes_reasoning = false;
@@ -167,13 +163,11 @@ Result<Prepared> read_response(Fields& body, const ServedModelPtr& model, const 
   return prepared(std::move(plan));
 }
 
-// How many tokens a response's prompt would have.
 Result<Prepared> count_response(Fields& body, const ServedModelPtr& model, const RequestContext& context) {
   ResponseReading asked(*model, context);
   RZ_CHECK_OK(read_response_input(body, asked));
   RZ_TRY(const ChatPrompt prompt, chat_prompt(asked.chat, *model));
-  const Json counted{{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}};
-  return Prepared(HttpResponse{200, "application/json", dump(counted), {}});
+  return prepared(Json{{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}});
 }
 
 }  // namespace

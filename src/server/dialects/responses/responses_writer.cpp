@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/base64.h"
-#include "server/call/custom_tools.h"
+#include "server/call/chat_tools.h"
 #include "server/call/logprobs.h"
 #include "server/call/request_fields.h"
 
@@ -110,7 +110,7 @@ class ResponsesWriter final : public ResponseWriter {
   // All events except errors.
   JsonPieces* long_events() override { return &events_; }
 
-  size_t put_copy(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& copy) override {
+  size_t put_copy(const Choices& choices, const Usage& usage, JsonPieces& copy) override {
     if (!choices.empty()) settle(choices[0]->is_cut());
     if (!telling_.shelf) return 0;
     copy.put(final_json(usage, copy));
@@ -124,7 +124,7 @@ class ResponsesWriter final : public ResponseWriter {
     take_all(update);
   }
 
-  Json whole(const std::vector<std::unique_ptr<Choice>>& choices, const Usage& usage, JsonPieces& pieces) override {
+  Json whole(const Choices& choices, const Usage& usage, JsonPieces& pieces) override {
     is_whole_ = true;
     settle(choices[0]->is_cut());
     return final_json(usage, pieces);

@@ -10,7 +10,7 @@
 #include "server/call/response_store.h"
 #include "server/call/response_writer.h"
 #include "server/call/timings.h"
-#include "server/dialects/responses/tool_names.h"
+#include "server/dialects/responses/response_items.h"
 
 namespace realizar::server {
 

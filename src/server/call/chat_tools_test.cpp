@@ -1,10 +1,8 @@
-#include "server/call/custom_tools.h"
+#include "server/call/chat_tools.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "server/dialects/responses/responses_writer.h"
 

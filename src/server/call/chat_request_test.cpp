@@ -1,6 +1,8 @@
-#include "server/call/reasoning_fields.h"
+#include "server/call/chat_request.h"
 
 #include <gtest/gtest.h>
+
+#include "api/reasoning_plan.h"
 
 namespace realizar::server {
 namespace {

@@ -1,12 +1,10 @@
-#include "server/call/field_warnings.h"
-
-#include <gtest/gtest.h>
+#include "server/call/read_body.h"
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
-
-#include "sampling/parameters.h"
 
 namespace realizar::server {
 namespace {
@@ -31,17 +29,9 @@ TEST(FieldWarnings, NameTheFieldThatWasMeant) {
 TEST(FieldWarnings, AreSilentOfWhatOthersKnowAndOfWhatIsNearNothing) {
   for (const char* body : {"{}", R"({"model": "x", "messages": [], "user": "u", "mirostat": 2, "metadata": {}})",
                            R"({"x_custom": 1, "foo": 2, "zzzzzzzz": 3, "": 4})", R"({"\u00e9temperature": 1})",
-                           R"({"temprature": 0, "temperature": 1})"}) {
-    EXPECT_EQ(warnings(body), "") << body;
-  }
-}
-
-TEST(FieldWarnings, TellOfOllamasOptionsThatAreNotBuilt) {
-  const bool is_built = find_sampling_parameter("mirostat") != nullptr;
-  EXPECT_EQ(warnings(R"({"options": {"mirostat": 2}})"), is_built ? "" : "'options.mirostat' is not built.");
-  for (const char* body :
-       {R"({"options": {"mirostat": 0, "num_gpu": 1}})", R"({"options": 7, "context": [1], "raw": true})",
-        R"({"images": [], "shift": true, "system": "", "template": ""})"}) {
+                           R"({"temprature": 0, "temperature": 1})",
+                           R"({"options": {"mirostat": 0, "num_gpu": 1}, "context": [1], "raw": true})",
+                           R"({"images": [], "shift": true, "system": "", "template": ""})"}) {
     EXPECT_EQ(warnings(body), "") << body;
   }
 }
@@ -54,6 +44,25 @@ TEST(FieldWarnings, StandInAHeader) {
   EXPECT_LT(told.size(), 500u);
   EXPECT_NE(told, "");
   EXPECT_EQ(warnings(R"({"temper\nature": 1, "temper\u007fature": 1})"), "");
+}
+
+std::string warning(const std::vector<std::string>& left_out) {
+  return schema_warning(left_out);
+}
+
+TEST(SchemaWarning, NamesWhatIsLeftOut) {
+  EXPECT_EQ(warning({}), "");
+  EXPECT_EQ(warning({"#/properties/a/not"}), "The answer is not held to '#/properties/a/not' of its schema.");
+  EXPECT_EQ(warning({"f#/not", "#/contains"}), "The answer is not held to 'f#/not', '#/contains' of its schema.");
+  EXPECT_EQ(warning({"a", "b", "c", "d", "e", "f"}),
+            "The answer is not held to 'a', 'b', 'c', 'd' and 2 more of its schema.");
+}
+
+TEST(SchemaWarning, StandsInAHeader) {
+  const std::string text = warning({"#/a b'\r\n\xC3\xA9", std::string(9000, '\n'), std::string(9000, 'x'), "", "", ""});
+  EXPECT_NE(text.find("'#/a%20b%27%0D%0A%C3%A9'"), std::string::npos) << text;
+  EXPECT_LT(text.size(), 500u);
+  EXPECT_TRUE(std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 0x7f; })) << text;
 }
 
 }  // namespace
