@@ -22,7 +22,8 @@ void ResponseStore::put(uint64_t tenant, StoredResponse response) {
   while (shelf.n_bytes > limits_.max_bytes_of_one || shelf.responses.size() > limits_.max_responses_of_one) {
     drop_oldest(tenant);
   }
-  while (n_bytes_ > limits_.max_bytes) drop_oldest(largest_tenant());
+  const auto bytes_of = [](const auto& kept) { return kept.second.n_bytes; };
+  while (n_bytes_ > limits_.max_bytes) drop_oldest(std::ranges::max_element(shelves_, {}, bytes_of)->first);
 }
 
 StoredResponsePtr ResponseStore::find(uint64_t tenant, const std::string& id) {
@@ -82,12 +83,6 @@ void ResponseStore::remove(uint64_t tenant, const std::string& id) {
 void ResponseStore::drop_oldest(uint64_t tenant) {
   const std::string id = shelves_.at(tenant).responses.back()->id;
   remove(tenant, id);
-}
-
-uint64_t ResponseStore::largest_tenant() const {
-  return std::max_element(shelves_.begin(), shelves_.end(),
-                          [](const auto& a, const auto& b) { return a.second.n_bytes < b.second.n_bytes; })
-      ->first;
 }
 
 }  // namespace realizar::server

@@ -57,7 +57,6 @@ class ResponseStore {
   StoredResponsePtr find_on(Shelf& shelf, const std::string& id);
   void remove(uint64_t tenant, const std::string& id);
   void drop_oldest(uint64_t tenant);
-  uint64_t largest_tenant() const;
 
   const ResponseLimits limits_;
   std::mutex mutex_;

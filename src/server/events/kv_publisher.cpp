@@ -103,7 +103,7 @@ void KvPublisher::do_round() {
   publish_events();
   if (replay_ == nullptr) return;
   take_requests();
-  send_replies();
+  std::erase_if(replies_, [this](Reply& reply) { return send_some(reply); });
 }
 
 void KvPublisher::take_source() {
@@ -170,10 +170,6 @@ void KvPublisher::begin_anew() {
     source_->events->tell_anew();
   }
   publish_batch();
-}
-
-void KvPublisher::send_replies() {
-  std::erase_if(replies_, [this](Reply& reply) { return send_some(reply); });
 }
 
 // True: all was sent, or the subscriber has disconnected.

@@ -70,7 +70,6 @@ class KvPublisher {
   void publish_batch();
   void take_requests();
   void begin_anew();
-  void send_replies();
   bool send_some(Reply& reply);
 
   const Options options_;

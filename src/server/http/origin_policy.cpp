@@ -91,10 +91,6 @@ bool is_loopback(std::string_view host) {
   return inet_pton(AF_INET6, name.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-bool OriginPolicy::checks_every_host() const {
-  return is_loopback(options_.listen_host) || !options_.allowed_hosts.empty();
-}
-
 bool OriginPolicy::is_own_host(std::string_view host) const {
   if (is_loopback(host)) return true;
   if (options_.allowed_hosts.empty() && is_local_name(host, options_.machine_name)) return true;
@@ -123,7 +119,8 @@ std::optional<ApiError> OriginPolicy::refusal(const HttpRequest& request, Effect
   const bool has_effect = effect == Effect::kFarReaching;
   // HTTP/1.0 has no Host, and no browser uses it.
   const bool is_named = request.count("host") > 0 && !is_own_host(host);
-  if (is_named && checks_every_host()) {
+  const bool checks_every_host = is_loopback(options_.listen_host) || !options_.allowed_hosts.empty();
+  if (is_named && checks_every_host) {
     return forbidden(fmt::format(
         "the Host header names '{}', which is not a name of this server; --allowed-host adds one", shown(host)));
   }

@@ -53,7 +53,6 @@ class OriginPolicy {
   bool is_cors_origin(std::string_view origin) const;
 
  private:
-  bool checks_every_host() const;
   bool is_own_host(std::string_view host) const;
 
   OriginOptions options_;
