@@ -344,7 +344,8 @@ Task<Status> send_end(Call& call, Completion& completion) {
   if (!completion.is_stream()) {
     JsonPieces answer;
     completion.put_whole(answer);
-    co_return co_await send_json(call, answer);
+    Task<Status> sending = send_json(call, answer);
+    co_return co_await sending;
   }
   completion.end();
   if (completion.has_rest()) RZ_CO_CHECK_OK(co_await send_stream_rest(call));

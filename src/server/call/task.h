@@ -10,7 +10,7 @@
 #include "base/caught.h"
 #include "base/try.h"
 
-// RZ_TRY and RZ_CHECK_OK for coroutines. The expression may await something.
+// RZ_TRY and RZ_CHECK_OK for coroutines. The expression may await a task, or anything that has a name.
 #define RZ_CO_TRY(decl, expr) RZ_CO_TRY_WITH(RZ_CONCAT(rz_result_, __LINE__), decl, expr)
 #define RZ_CO_TRY_WITH(tmp, decl, expr)            \
   auto tmp = (expr);                               \

@@ -139,7 +139,8 @@ Task<Status> post_ollama_pull(Call& call, const Json& body) {
     call.begin_stream({200, kOllamaLines, "", {}});
     call.write(status_line("pulling manifest"));
   }
-  co_return co_await follow_pull(call, *pull, wish.is_stream);
+  Task<Status> following = follow_pull(call, *pull, wish.is_stream);
+  co_return co_await following;
 }
 
 Task<Status> post_ollama_copy(Call& call, const Json& body) {

@@ -27,7 +27,8 @@ Task<Status> with_object(Call& call) {
   if constexpr (std::is_same_v<decltype(serve(call, body)), Status>) {
     co_return serve(call, body);
   } else {
-    co_return co_await serve(call, body);
+    Task<Status> serving = serve(call, body);
+    co_return co_await serving;
   }
 }
 

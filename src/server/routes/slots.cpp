@@ -288,7 +288,8 @@ Task<Status> post_slot(Call& call) {
     co_return call.refuse({503, "another slot of this model is being saved or restored", "", "busy"});
   }
   const std::string path = wish.path;
-  const Result<Json> answer = co_await action(call, model, std::move(wish));
+  Task<Result<Json>> acting = action(call, model, std::move(wish));
+  const Result<Json> answer = co_await acting;
   if (!answer.ok()) co_return call.refuse(to_slot_error(answer.error(), path));
   co_return call.finish(json_response(*answer));
 }

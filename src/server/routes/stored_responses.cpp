@@ -52,7 +52,8 @@ Task<Status> get_response(Call& call) {
     co_return wrong("stream", stored->in_background ? "the events of this response are no longer stored"
                                                     : "only responses in the background can be streamed again");
   }
-  co_return co_await follow(call, record, query.first_event);
+  const Status followed = co_await follow(call, record, query.first_event);
+  co_return followed;
 }
 
 // A response that is still being made ends.

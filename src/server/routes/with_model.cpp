@@ -110,7 +110,8 @@ Task<Status> with_model(Call& call) {
   if (auto* response = std::get_if<HttpResponse>(&*prepared)) co_return call.finish(std::move(*response));
   CompletionPlan plan = std::get<CompletionPlan>(std::move(*prepared));
   const auto generating = plan.background_id.empty() ? generate : generate_in_background;
-  co_return co_await generating(call, *model, std::move(plan));
+  const Status generated = co_await generating(call, *model, std::move(plan));
+  co_return generated;
 }
 
 }  // namespace realizar::server

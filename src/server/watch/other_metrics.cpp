@@ -82,7 +82,7 @@ Families llama_metrics(std::span<const ModelState> models) {
   const uint64_t n_generated = all.n_generated_tokens, n_steps = all.prefill_steps.n + all.decode_steps.n;
   Families families;
   const auto add = [&](const char* name, MetricType type, const char* help, const auto& value) {
-    add_family(families, name, type, help, {sample_of({}, static_cast<double>(value))});
+    add_family(families, name, type, help, {sample_of(Labels{}, static_cast<double>(value))});
   };
   add("llamacpp:prompt_tokens_total", MetricType::Counter, "Prompt tokens computed.", n_prompt);
   add("llamacpp:prompt_tokens_cached_total", MetricType::Counter, "Prompt tokens found in the cache.",
