@@ -16,8 +16,8 @@ struct Values {
   explicit Values(CommandRow& row) {
     Flags flags(&row);
     flags.option("words", words, "Words");
-    flags.option("--count", count, "Count").in_range(0, 100);
-    flags.option("--ids", ids, "Ids").separated_by(',');
+    flags.option("--count", count, "Count", {.range = {0, 100}});
+    flags.option("--ids", ids, "Ids", {.separator = ','});
     flags.option("--share", share, "Share");
     flags.flag("--json", json, "JSON");
   }
