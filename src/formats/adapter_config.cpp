@@ -126,8 +126,6 @@ pcre2_code* compiled(std::string_view pattern, int& error, size_t& offset) {
                        &offset, nullptr);
 }
 
-using nlohmann::json;
-
 constexpr double kMaxScale = 1e6;
 constexpr uint64_t kMaxMlxRank = 1 << 16;
 constexpr const char* kParameters = "lora_parameters";

@@ -57,8 +57,6 @@ class Flattener {
   HfConfig& config_;
 };
 
-using nlohmann::json;
-
 constexpr int kMaxJsonDepth = 32;
 
 }  // namespace

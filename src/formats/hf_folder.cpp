@@ -197,8 +197,6 @@ Status add_dense(FolderWeights& weights, const std::vector<fs::path>& folders) {
   return {};
 }
 
-namespace fs = std::filesystem;
-
 constexpr uint64_t kMaxIndexBytes = uint64_t{1} << 30;
 constexpr const char* kIndexName = "model.safetensors.index.json";
 constexpr const char* kSingleName = "model.safetensors";

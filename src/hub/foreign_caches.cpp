@@ -233,8 +233,6 @@ void list_registry(const fs::path& root, const Registry& registry, std::vector<L
   }
 }
 
-namespace fs = std::filesystem;
-
 constexpr size_t kMaxLlamaFiles = 20'000;
 constexpr std::string_view kGgufEnding = ".gguf";
 

@@ -57,8 +57,6 @@ size_t ContentTokens::end_of_first() const {
   return next == waiting_.end() ? std::numeric_limits<size_t>::max() : next->begin;
 }
 
-using Kind = OutputEvent::Kind;
-
 void detect_parts(AnswerOptions& options, const Tokenizer& tokenizer, const OutputFormat& model_format,
                   std::span<const TokenId> prompt) {
   OutputFormat format = model_format;
