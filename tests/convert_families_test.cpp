@@ -1,7 +1,6 @@
 // Converts every family of the table. Folders are those of support/hf_folder.h, which is independent of the program: a
 // file made from one has the logits of the folder, and the tensors and keys of the GGUF file that it was written from.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,13 +8,16 @@
 #include <set>
 #include <string>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "formats/gguf_writer.h"
 #include "model/config_keys.h"
 #include "model/config_reader.h"
+#include "support/difference.h"
 #include "support/hf_families.h"
 #include "support/hf_folder.h"
+#include "support/logits.h"
 #include "support/made_model.h"
-#include "support/reference_logits.h"
 #include "support/test_data.h"
 #include "tools/convert.h"
 
@@ -30,27 +32,6 @@ std::string test_name_of(const Family& family) {
   std::string name = std::string(family.name) + "_" + test::hf_class_of(family.config);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
-}
-
-// A path in the test's own folder for temporary files.
-class Place {
- public:
-  explicit Place(const std::string& name)
-      : path_(fs::path(testing::TempDir()) / ("realizar_convert_" + std::to_string(::getpid()) + name)) {}
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  ~Place() { fs::remove_all(path_); }
-  const fs::path& path() const { return path_; }
-
- private:
-  const fs::path path_;
-};
-
-void expect_near(const std::vector<float>& actual, const std::vector<float>& expected, float share) {
-  ASSERT_EQ(actual.size(), expected.size());
-  ASSERT_FALSE(expected.empty());
-  const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
-  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], share * (*high - *low)) << i;
 }
 
 // A file does not distinguish these from missing ones.
@@ -128,49 +109,41 @@ void write_copy(const ModelFile& file, const fs::path& path) {
     writer.add_tensor(tensor.name, tensor.type, tensor.shape,
                       std::vector<std::byte>(tensor.data.begin(), tensor.data.end()));
   }
-  const Status written = writer.write(path);
-  ASSERT_TRUE(written.ok()) << written.error().message;
+  must(writer.write(path));
 }
 
 class ToGguf : public testing::TestWithParam<Family> {};
 
 TEST_P(ToGguf, HasTheLogitsOfTheFolderAndTheTensorsOfTheFile) {
   const Family& family = GetParam();
-  const auto original = test::open_conformance(test::source_file("tests/data/conformance"), family.name);
-  ASSERT_TRUE(original.ok()) << original.error().message;
-  const test::HfFolder folder(std::string("to_gguf_") + family.name + family.prefix);
-  folder.write(*original, family.config, test::HfFolderForm::kF32, family.prefix, family.has_stacks);
-  const Place place(test_name_of(family) + ".gguf");
-  const auto report = convert(folder.path(), place.path(), {}, {});
-  ASSERT_TRUE(report.ok()) << report.error().message;
-  const auto made = ModelFile::open(place.path());
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  expect_near(test::reference_logits(*made), test::reference_logits(*original), 1e-4f);
-  expect_tensors_of(*made, *original);
-  expect_keys_of(*made, *original);
+  const auto original = must(test::open_conformance(test::source_file("tests/data/conformance"), family.name));
+  const test::HfFolder folder;
+  folder.write(original, family.config, test::HfFolderForm::kF32, family.prefix, family.has_stacks);
+  const TempFolder place;
+  must(convert(folder, place / "made.gguf", {}, {}));
+  const auto made = must(ModelFile::open(place / "made.gguf"));
+  EXPECT_LE(test::difference(test::reference_logits(original), test::reference_logits(made)), 1e-4);
+  expect_tensors_of(made, original);
+  expect_keys_of(made, original);
 }
 
 class ThereAndBack : public testing::TestWithParam<std::string> {};
 
 // A GGUF file converted to a folder, and back to a GGUF file.
 TEST_P(ThereAndBack, HasTheSameLogitsTensorsAndKeys) {
-  const auto original = test::open_conformance(test::source_file("tests/data/conformance"), GetParam());
-  ASSERT_TRUE(original.ok()) << original.error().message;
-  const Place source(GetParam() + "_source.gguf"), folder(GetParam() + "_folder"), place(GetParam() + "_back.gguf");
-  write_copy(*original, source.path());
-  const auto there = convert(source.path(), folder.path(), {}, {});
-  ASSERT_TRUE(there.ok()) << there.error().message;
-  const auto as_folder = ModelFile::open(folder.path());
-  ASSERT_TRUE(as_folder.ok()) << as_folder.error().message;
+  const auto original = must(test::open_conformance(test::source_file("tests/data/conformance"), GetParam()));
+  const TempFolder place;
+  const fs::path source = place / "source.gguf", folder = place / "folder", back = place / "back.gguf";
+  write_copy(original, source);
+  must(convert(source, folder, {}, {}));
+  const auto as_folder = must(ModelFile::open(folder));
   // GELU has another form in MPT's folders, and norms are rounded in folders that store them less 1.
-  expect_near(test::reference_logits(*as_folder), test::reference_logits(*original),
-              GetParam() == "mpt" ? 5e-4f : 1e-5f);
-  const auto back = convert(folder.path(), place.path(), {}, {});
-  ASSERT_TRUE(back.ok()) << back.error().message;
-  const auto made = ModelFile::open(place.path());
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  expect_tensors_of(*made, *original);
-  expect_keys_of(*made, *original);
+  EXPECT_LE(test::difference(test::reference_logits(original), test::reference_logits(as_folder)),
+            GetParam() == "mpt" ? 5e-4 : 1e-5);
+  must(convert(folder, back, {}, {}));
+  const auto made = must(ModelFile::open(back));
+  expect_tensors_of(made, original);
+  expect_keys_of(made, original);
 }
 
 // Each conformance model once.

@@ -2,7 +2,6 @@
 // recommendations and logits; otherwise a note reports what GGUF cannot store.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "api/loaded_model.h"
+#include "base/temp_folder.h"
 #include "engine/engine.h"
 #include "model/arch/list.h"
 #include "support/hf_folder.h"
@@ -112,26 +112,9 @@ json some_ends(const Vocabulary& vocabulary) {
   }
 }
 
-class Folder {
- public:
-  Folder() : path_(fs::path(testing::TempDir()) / ("realizar_properties_" + std::to_string(::getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-  const fs::path& path() const { return path_; }
-  void put(const fs::path& folder, const std::string& name, const json& content) const {
-    std::ofstream(folder / name) << content.dump();
-  }
-
- private:
-  const fs::path path_;
-};
-
-void write_side_files(const Folder& place, const fs::path& folder, const Vocabulary& vocabulary) {
-  place.put(folder, "tokenizer.json", tokenizer_json(vocabulary));
+void write_side_files(const fs::path& folder, const Vocabulary& vocabulary) {
+  const auto put = [&](const char* name, const json& content) { std::ofstream(folder / name) << content.dump(); };
+  put("tokenizer.json", tokenizer_json(vocabulary));
   json config = {{"tokenizer_class", one_of<std::string>({"PreTrainedTokenizerFast", "LlamaTokenizerFast"})},
                  {"eos_token", "<|eos|>"}};
   if (maybe()) config["bos_token"] = "<|bos|>";
@@ -141,12 +124,12 @@ void write_side_files(const Folder& place, const fs::path& folder, const Vocabul
   const json list = {{{"name", "default"}, {"template", "D{{ messages[0].content }}"}},
                      {{"name", "tool_use"}, {"template", "T{{ tools[0].name }}"}}};
   if (maybe()) config["chat_template"] = maybe() ? list : json("D{{ messages[0].content }}");
-  place.put(folder, "tokenizer_config.json", config);
+  put("tokenizer_config.json", config);
   if (maybe()) {
     json generation = {{"eos_token_id", some_ends(vocabulary)}};
     if (maybe()) generation["temperature"] = one_of<double>({0.25, 0.5, -1.0});
     if (maybe()) generation["top_k"] = one_of<int>({-1, 0, 20});
-    place.put(folder, "generation_config.json", generation);
+    put("generation_config.json", generation);
   }
 }
 
@@ -217,15 +200,15 @@ TEST(ConvertProperties, AFolderAndItsFileAreOneModel) {
                    {"hidden_act", "silu"},
                    {"tie_word_embeddings", false}};
     if (maybe()) config["eos_token_id"] = some_ends(vocabulary);
-    const test::HfFolder folder("properties");
+    const test::HfFolder folder;
     folder.write(weights, config.dump());
-    const Folder place;
-    write_side_files(place, folder.path(), vocabulary);
+    write_side_files(folder, vocabulary);
 
-    const fs::path made = place.path() / "made.gguf";
-    const auto report = convert(folder.path(), made, {}, {});
+    const TempFolder made_in;
+    const fs::path made = made_in / "made.gguf";
+    const auto report = convert(folder, made, {}, {});
     if (!report.ok()) RC_FAIL(report.error().subject + ": " + report.error().message);
-    const auto own = load(folder.path()), file = load(made);
+    const auto own = load(folder), file = load(made);
     // GGUF cannot store which spaces a token strips around it, and a note names each such token.
     bool takes_spaces = false;
     for (const json& token : vocabulary.added) {

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "api/text_assets.h"
+#include "base/result_checks.h"
 #include "formats/model_file.h"
 #include "support/sentencepiece_files.h"
 #include "text/tokenizer/tokenizer.h"
@@ -73,20 +74,18 @@ TEST_P(FolderTokenizers, GiveTheSameIdsInAGgufFile) {
   if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
   SideFiles side;
   side.tokenizer_json = read_text(path);
-  const auto vocab = vocab_of(side);
-  ASSERT_TRUE(vocab.ok()) << vocab.error().message;
-  EXPECT_EQ(vocab->pre, GetParam().pre);
-  const auto made = Tokenizer::from_gguf(as_gguf_vocab(*vocab));
-  ASSERT_TRUE(made.ok()) << made.error().message;
+  const auto vocab = must(vocab_of(side));
+  EXPECT_EQ(vocab.pre, GetParam().pre);
+  const auto made = must(Tokenizer::from_gguf(as_gguf_vocab(vocab)));
   const json data = json::parse(read_text(kTokenizers / "expected.json"));
   ASSERT_GT(data["texts"].size(), 300u);
   const json root = json::parse(*side.tokenizer_json);
   const bool composes = root["normalizer"].is_object() && root["normalizer"]["type"] == "NFC";
-  EXPECT_EQ(vocab->notes.size(), composes ? 1u : 0u);
+  EXPECT_EQ(vocab.notes.size(), composes ? 1u : 0u);
   for (size_t i = 0; i < data["texts"].size(); ++i) {
     const std::string text = data["texts"][i];
     if (composes && !is_composed(text)) continue;
-    EXPECT_EQ(numbers_of(made->encode(text, kTextAlone)), data["cases"][name][i].get<std::vector<int32_t>>()) << text;
+    EXPECT_EQ(numbers_of(made.encode(text, kTextAlone)), data["cases"][name][i].get<std::vector<int32_t>>()) << text;
   }
 }
 
@@ -100,12 +99,10 @@ INSTANTIATE_TEST_SUITE_P(Json, FolderTokenizers,
 TEST(KnownTokenizers, AreKnownByTheirIds) {
   const fs::path path = kShared / "llama-3.tokenizer.json";
   if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
-  const auto llama3 = Tokenizer::from_hf(read_text(path), "");
-  ASSERT_TRUE(llama3.ok()) << llama3.error().message;
-  EXPECT_EQ(known_pre_tokenizer(*llama3), "llama-bpe");
-  const auto small = Tokenizer::from_hf(read_text(kTokenizers / "llama.tokenizer.json"), "");
-  ASSERT_TRUE(small.ok()) << small.error().message;
-  EXPECT_EQ(known_pre_tokenizer(*small), "") << "nobody's, though it cuts texts as Llama 3's does";
+  const auto llama3 = must(Tokenizer::from_hf(read_text(path), ""));
+  EXPECT_EQ(known_pre_tokenizer(llama3), "llama-bpe");
+  const auto small = must(Tokenizer::from_hf(read_text(kTokenizers / "llama.tokenizer.json"), ""));
+  EXPECT_EQ(known_pre_tokenizer(small), "") << "nobody's, though it cuts texts as Llama 3's does";
 }
 
 // expected.json has the ids of SentencePiece.
@@ -122,11 +119,10 @@ TEST(SentencePieceFolders, GiveTheSameIdsInAGgufFile) {
       EXPECT_EQ(vocab.error().code, ErrorCode::kUnsupported) << vocab.error().message;
       continue;
     }
-    const auto made = Tokenizer::from_gguf(as_gguf_vocab(*vocab));
-    ASSERT_TRUE(made.ok()) << made.error().message;
+    const auto made = must(Tokenizer::from_gguf(as_gguf_vocab(*vocab)));
     for (size_t i = 0; i < data["texts"].size(); ++i) {
       const std::string text = data["texts"][i];
-      EXPECT_EQ(numbers_of(made->encode(text, kPlain)), model["ids"][i].get<std::vector<int32_t>>()) << text;
+      EXPECT_EQ(numbers_of(made.encode(text, kPlain)), model["ids"][i].get<std::vector<int32_t>>()) << text;
     }
   }
   // Merges without byte tokens, for a text whose spaces are collapsed: not supported by GGUF's "llama" vocabulary.
@@ -136,14 +132,11 @@ TEST(SentencePieceFolders, GiveTheSameIdsInAGgufFile) {
 TEST(RwkvFolders, GiveTheSameIdsInAGgufFile) {
   SideFiles side;
   side.rwkv_vocab = read_text(kTokenizers / "rwkv.vocab.txt");
-  const auto vocab = vocab_of(side);
-  ASSERT_TRUE(vocab.ok()) << vocab.error().message;
-  const auto made = Tokenizer::from_gguf(as_gguf_vocab(*vocab));
-  ASSERT_TRUE(made.ok()) << made.error().message;
+  const auto vocab = must(vocab_of(side));
+  const auto made = must(Tokenizer::from_gguf(as_gguf_vocab(vocab)));
   const json data = json::parse(read_text(kTokenizers / "rwkv.expected.json"));
   for (size_t i = 0; i < data["texts"].size(); ++i) {
-    EXPECT_EQ(numbers_of(made->encode(data["texts"][i].get<std::string>())),
-              data["ids"][i].get<std::vector<int32_t>>());
+    EXPECT_EQ(numbers_of(made.encode(data["texts"][i].get<std::string>())), data["ids"][i].get<std::vector<int32_t>>());
   }
 }
 
@@ -160,13 +153,11 @@ TEST(WordPieceFolders, KeepTheCaseOfLettersWhereTheFolderDoes) {
                    {"continuing_subword_prefix", "##"},
                    {"vocab", {{"[UNK]", 0}, {"Ok", 1}, {"ok", 2}, {"\u00C9t", 3}, {"et", 4}}}}}};
     side.tokenizer_json = root.dump();
-    const auto vocab = vocab_of(side);
-    ASSERT_TRUE(vocab.ok()) << vocab.error().message;
-    EXPECT_EQ(vocab->lowercase, lowercase);
-    const auto made = Tokenizer::from_gguf(as_gguf_vocab(*vocab));
-    ASSERT_TRUE(made.ok()) << made.error().message;
+    const auto vocab = must(vocab_of(side));
+    EXPECT_EQ(vocab.lowercase, lowercase);
+    const auto made = must(Tokenizer::from_gguf(as_gguf_vocab(vocab)));
     const std::vector<int32_t> expected = lowercase ? std::vector{2, 2, 4} : std::vector{1, 2, 3};
-    EXPECT_EQ(numbers_of(made->encode("Ok ok \u00C9t", kTextAlone)), expected);
+    EXPECT_EQ(numbers_of(made.encode("Ok ok \u00C9t", kTextAlone)), expected);
   }
 }
 
@@ -184,9 +175,8 @@ TEST(FolderVocabularies, HaveTheTokenThatEndsATextAsEosAndTheOneThatEndsATurnAsE
     }
   }
   ASSERT_FALSE(end_of_turn.empty());
-  const auto plain = own_tokenizer(side);
-  ASSERT_TRUE(plain.ok());
-  const auto id_of = [&](const std::string& piece) { return static_cast<uint32_t>(to_index(*plain->find(piece))); };
+  const auto plain = must(own_tokenizer(side));
+  const auto id_of = [&](const std::string& piece) { return static_cast<uint32_t>(to_index(*plain.find(piece))); };
   const json sequence = {{"Sequence", {{"id", "A"}, {"type_id", 0}}}},
              last = {{"SpecialToken", {{"id", end_of_text}, {"type_id", 0}}}};
   root["post_processor"] = {
@@ -197,14 +187,12 @@ TEST(FolderVocabularies, HaveTheTokenThatEndsATextAsEosAndTheOneThatEndsATurnAsE
        {{end_of_text, {{"id", end_of_text}, {"ids", {id_of(end_of_text)}}, {"tokens", {end_of_text}}}}}}};
   side.tokenizer_json = root.dump();
   side.tokenizer_config_json = json{{"eos_token", end_of_turn}}.dump();
-  const auto vocab = vocab_of(side);
-  ASSERT_TRUE(vocab.ok()) << vocab.error().message;
-  EXPECT_EQ(vocab->eos, id_of(end_of_text));
-  EXPECT_EQ(vocab->eot, id_of(end_of_turn));
-  EXPECT_EQ(vocab->add_eos, true);
-  const auto made = Tokenizer::from_gguf(as_gguf_vocab(*vocab));
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  EXPECT_EQ(numbers_of(made->encode("a")), numbers_of(own_tokenizer(side)->encode("a")));
+  const auto vocab = must(vocab_of(side));
+  EXPECT_EQ(vocab.eos, id_of(end_of_text));
+  EXPECT_EQ(vocab.eot, id_of(end_of_turn));
+  EXPECT_EQ(vocab.add_eos, true);
+  const auto made = must(Tokenizer::from_gguf(as_gguf_vocab(vocab)));
+  EXPECT_EQ(numbers_of(made.encode("a")), numbers_of(own_tokenizer(side)->encode("a")));
 }
 
 class GgufVocabularies : public testing::TestWithParam<const char*> {};
@@ -213,23 +201,18 @@ class GgufVocabularies : public testing::TestWithParam<const char*> {};
 TEST_P(GgufVocabularies, GiveTheSameIdsInAFolderAndBack) {
   const fs::path path = kShared / (std::string(GetParam()) + ".gguf");
   if (!fs::exists(path)) GTEST_SKIP() << path << " is not there";
-  const auto file = ModelFile::open(path);
-  ASSERT_TRUE(file.ok()) << file.error().message;
+  const auto file = must(ModelFile::open(path));
   HfPlan plan;
-  const Status added = add_folder_files(*file, {}, plan);
-  ASSERT_TRUE(added.ok()) << added.error().message;
+  must(add_folder_files(file, {}, plan));
   SideFiles side;
   for (const auto& [name, text] : plan.side_files) {
     if (name == "tokenizer.json") side.tokenizer_json = text;
     if (name == "tokenizer.model") side.tokenizer_model = text;
     if (name == "tokenizer_config.json") side.tokenizer_config_json = text;
   }
-  const auto there = own_tokenizer(side);
-  ASSERT_TRUE(there.ok()) << there.error().message;
-  const auto vocab = vocab_of(side);
-  ASSERT_TRUE(vocab.ok()) << vocab.error().message;
-  const auto back = Tokenizer::from_gguf(as_gguf_vocab(*vocab));
-  ASSERT_TRUE(back.ok()) << back.error().message;
+  const auto there = must(own_tokenizer(side));
+  const auto vocab = must(vocab_of(side));
+  const auto back = must(Tokenizer::from_gguf(as_gguf_vocab(vocab)));
   const std::string texts = read_text(path.string() + ".inp"), divider = "\n__ggml_vocab_test__\n";
   std::ifstream expected(path.string() + ".out");
   size_t n_texts = 0;
@@ -240,8 +223,8 @@ TEST_P(GgufVocabularies, GiveTheSameIdsInAFolderAndBack) {
     std::getline(expected, line);
     std::istringstream words(line);
     const std::vector<int32_t> ids{std::istream_iterator<int32_t>(words), {}};
-    EXPECT_EQ(numbers_of(there->encode(text, kPlain)), ids) << text;
-    EXPECT_EQ(numbers_of(back->encode(text, kPlain)), ids) << text;
+    EXPECT_EQ(numbers_of(there.encode(text, kPlain)), ids) << text;
+    EXPECT_EQ(numbers_of(back.encode(text, kPlain)), ids) << text;
     ++n_texts;
   }
   EXPECT_GT(n_texts, 20u);

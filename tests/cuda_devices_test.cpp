@@ -1,12 +1,11 @@
 // A model on several devices gives the same bits as on one, wherever its layers are; and the choice of devices.
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "api/backend_numbers.h"
 #include "backend/cuda/device_choice.h"
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "engine/cache_sizes.h"
 #include "engine/model_drafter.h"
 #include "engine/prefixes.h"
@@ -58,20 +57,28 @@ std::vector<float> logits_on(const CudaUnderTest& cuda, const ModelFile& file, c
 
 class CudaDevices : public CudaTest {
  protected:
-  // Concurrent requests on three devices, one prompt in chunks, give the same as each by itself on one; and so does a
-  // repetition of the first. Returns how many of its tokens came from the cache.
+  // On three devices, and alone on one.
   uint32_t expect_the_same_together(const ModelFile& file) const {
-    const std::vector<Request> requests = {request_for(some_tokens(40, 7, kDims.n_vocab), 1),
-                                           request_for(some_tokens(3, 11, kDims.n_vocab), 2),
-                                           request_for(some_tokens(35, 7, kDims.n_vocab), 3)};
-    std::vector<std::vector<TokenId>> alone;
-    for (const Request& r : requests) alone.push_back(rig_on(GetParam(), file, {1})->generate(r, {}).value().tokens);
-    EngineRig together =
-        rig_on(GetParam(), file, {3}, {.n_ctx = 64, .max_seqs = 3, .max_batch_tokens = 16, .block_tokens = 16});
-    const auto generations = together->generate_all(requests).value();
-    for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
-    const auto again = together->generate(requests[0], {}).value();
-    EXPECT_EQ(again.tokens, alone[0]);
+    const auto make = [&](uint32_t n_devices) {
+      return [&, n_devices](const engine::EngineOptions& options) {
+        return rig_on(GetParam(), file, {n_devices}, options);
+      };
+    };
+    return expect_independent_requests(make(1), make(3), kDims.n_vocab);
+  }
+
+  // Returns how many tokens came from the file.
+  uint32_t expect_saved_prefix_serves_several(const ModelFile& file, uint32_t n_pieces) const {
+    const engine::EngineOptions options{.n_ctx = 64, .block_tokens = 16};
+    const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
+    const TempFolder folder;
+    const std::string path = folder / "prefixes";
+    EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
+    const auto first = must(one->generate(request, {}));
+    must(one->prefixes().save(path, 1, 1 << 20));
+    EXPECT_EQ(several->prefixes().load(path, 1), n_pieces) << "pieces";
+    const auto again = must(several->generate(request, {}));
+    EXPECT_EQ(again.tokens, first.tokens);
     return again.stats.n_cached;
   }
 };
@@ -140,13 +147,12 @@ TEST_P(CudaDevices, StreamsHaveTheSameBitsWhereverTheirLayersLie) {
 // Blocks' parts have different widths, and the last layers attend to keys and values of earlier ones, possibly on other
 // devices.
 TEST_P(CudaDevices, LayersOfDifferentWidthsHaveTheSameBitsWhereverTheyLie) {
-  const auto file = open_conformance(source_file("tests/data/conformance"), "gemma4-e2b");
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  const auto alone = logits_on(GetParam(), *file, {1});
+  const auto file = must(open_conformance(source_file("tests/data/conformance"), "gemma4-e2b"));
+  const auto alone = logits_on(GetParam(), file, {1});
   for (const Places& places : {Places{3}, Places{2, 0}}) {
-    EXPECT_EQ(logits_on(GetParam(), *file, places), alone) << places.n_devices << " devices";
+    EXPECT_EQ(logits_on(GetParam(), file, places), alone) << places.n_devices << " devices";
   }
-  expect_the_same_together(*file);
+  expect_the_same_together(file);
 }
 
 TEST_P(CudaDevices, WhatFitsNoDeviceIsStreamed) {
@@ -237,33 +243,11 @@ TEST_P(CudaDevices, ATokenOfARecurrentModelDependsOnNothingButTheRequest) {
 
 // A slot's bytes are the same wherever the layers lie.
 TEST_P(CudaDevices, StatesThatOneHasSavedServeSeveral) {
-  const ModelFile file = small_model_of(kMamba2);
-  const engine::EngineOptions options{.n_ctx = 64, .block_tokens = 16};
-  const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
-  const std::string path = testing::TempDir() + "cuda_devices_test.states." + std::to_string(::getpid());
-  EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
-  const auto first = one->generate(request, {}).value();
-  ASSERT_TRUE(one->prefixes().save(path, 1, 1 << 20).ok());
-  several->prefixes().load(path, 1);
-  std::filesystem::remove(path);
-  const auto again = several->generate(request, {}).value();
-  EXPECT_EQ(again.stats.n_cached, 32u);
-  EXPECT_EQ(again.tokens, first.tokens);
+  EXPECT_EQ(expect_saved_prefix_serves_several(small_model_of(kMamba2), 2), 32u);
 }
 
 TEST_P(CudaDevices, APrefixThatOneHasSavedServesSeveral) {
-  const ModelFile file = model_of(kLlama);
-  const engine::EngineOptions options{.n_ctx = 64, .block_tokens = 16};
-  const Request request = request_for(some_tokens(40, 7, kDims.n_vocab), 1);
-  const std::string path = testing::TempDir() + "cuda_devices_test.prefixes." + std::to_string(::getpid());
-  EngineRig one = rig_on(GetParam(), file, {1}, options), several = rig_on(GetParam(), file, {3}, options);
-  const auto first = one->generate(request, {}).value();
-  ASSERT_TRUE(one->prefixes().save(path, 1, 1 << 20).ok());
-  EXPECT_EQ(several->prefixes().load(path, 1), 3u);
-  std::filesystem::remove(path);
-  const auto again = several->generate(request, {}).value();
-  EXPECT_EQ(again.stats.n_cached, 39u);
-  EXPECT_EQ(again.tokens, first.tokens);
+  EXPECT_EQ(expect_saved_prefix_serves_several(model_of(kLlama), 3), 39u);
 }
 
 TEST_P(CudaDevices, DecodeStepsAreRecordedOnceAndReplayed) {

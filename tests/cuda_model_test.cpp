@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <set>
-#include <stdexcept>
 #include <string>
 
 #include "backend/program.h"
@@ -17,16 +16,10 @@ namespace {
 
 const std::string kQuantized = source_file("tests/data/conformance/llama-Q4_K_S.gguf");
 
-ModelFile open_model(const std::string& path) {
-  auto file = ModelFile::open(path);
-  if (!file.ok()) throw std::runtime_error(file.error().message);
-  return std::move(*file);
-}
-
 struct Rig : EngineRig {
   explicit Rig(const CudaUnderTest& cuda, const std::string& path, const cuda::CudaOptions& cuda_options = {},
                const engine::EngineOptions& options = {.n_ctx = 128})
-      : EngineRig(open_model(path), *make_cuda_on(cuda.open, 1, cuda_options), options) {}
+      : EngineRig(must(ModelFile::open(path)), *make_cuda_on(cuda.open, 1, cuda_options), options) {}
 };
 
 std::vector<float> logits_with(const CudaUnderTest& cuda, const cuda::CudaOptions& options) {
@@ -120,19 +113,8 @@ TEST_P(CudaModel, SaysWhatItCannotRunByName) {
 }
 
 TEST_P(CudaModel, ATokenDependsOnNothingButTheRequest) {
-  const std::vector<Request> requests = {request_for(some_tokens(40, 7), 1), request_for(some_tokens(3, 11), 2),
-                                         request_for(some_tokens(35, 7), 3)};
-  std::vector<std::vector<TokenId>> alone;
-  for (const Request& request : requests) {
-    alone.push_back(Rig(GetParam(), kQuantized)->generate(request, {}).value().tokens);
-    ASSERT_EQ(alone.back().size(), 6u);
-  }
-  Rig together(GetParam(), kQuantized, {}, {.n_ctx = 128, .max_seqs = 3, .max_batch_tokens = 16});
-  const auto generations = together->generate_all(requests).value();
-  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
-  const auto again = together->generate(requests[0], {}).value();
-  EXPECT_GT(again.stats.n_cached, 0u);
-  EXPECT_EQ(again.tokens, alone[0]);
+  const auto make = [](const engine::EngineOptions& options) { return Rig(GetParam(), kQuantized, {}, options); };
+  EXPECT_GT(expect_independent_requests(make, make), 0u);
 }
 
 TEST_P(CudaModel, APrefixComesBackFromTheHostsMemory) {

@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <thread>
 
 #include "backend/program.h"
+#include "base/result_checks.h"
+#include "support/difference.h"
 #include "support/emulated_cuda.h"
 #include "support/engine_rig.h"
 #include "support/thread_ranks.h"
@@ -49,17 +50,6 @@ std::unique_ptr<Backend> make_shared(RankSplit split, uint32_t n_ranks, cuda::Cu
 std::vector<float> logits_on(const ModelFile& file, std::unique_ptr<Backend> backend, KvType kv_type = KvType::kF16) {
   EngineRig rig(file, std::move(backend), {.n_ctx = 64, .max_batch_tokens = 16, .kv_type = kv_type});
   return rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();
-}
-
-// The largest, as a share of the range.
-double difference(const std::vector<float>& expected, const std::vector<float>& actual) {
-  const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
-  double largest = expected.size() == actual.size() ? 0 : INFINITY;
-  for (size_t i = 0; i < std::min(expected.size(), actual.size()); ++i) {
-    const double one = std::fabs(double{expected[i]} - actual[i]);
-    largest = std::isnan(one) ? INFINITY : std::max(largest, one);
-  }
-  return largest / (*high - *low);
 }
 
 TEST(CudaRanks, WithLayersOfTheirOwnGiveTheBitsOfOneGpu) {
@@ -113,10 +103,6 @@ TEST(CudaRanks, WithWholeExpertsGiveTheLogitsOfOneGpu) {
 }
 
 TEST(CudaRanks, ATokenDependsOnNothingButTheRequest) {
-  const auto request = [](uint32_t n, uint32_t step, uint64_t seed) {
-    return request_for(some_tokens(n, step, kDims.n_vocab), seed);
-  };
-  const std::vector<Request> requests = {request(40, 7, 1), request(3, 11, 2), request(35, 7, 3)};
   struct Job {
     RankSplit split;
     uint32_t n_ranks;
@@ -125,17 +111,10 @@ TEST(CudaRanks, ATokenDependsOnNothingButTheRequest) {
   for (const Job& job : {Job{RankSplit::kTensor, 2, {&kGemma2}}, Job{RankSplit::kTensor, 3, {&kLlama, true}},
                          Job{RankSplit::kExpert, 2, {&kLlama, true}}, Job{RankSplit::kLayer, 3, {&kGemma2}}}) {
     const ModelFile file = model_of(job.row, TypeId::kQ8_0);
-    const auto make = [&] { return make_shared(job.split, job.n_ranks); };
-    std::vector<std::vector<TokenId>> alone;
-    for (const Request& r : requests) {
-      alone.push_back(EngineRig(file, make(), {.n_ctx = 64})->generate(r, {}).value().tokens);
-    }
-    EngineRig together(file, make(), {.n_ctx = 64, .max_seqs = 3, .max_batch_tokens = 16, .block_tokens = 16});
-    const auto generations = together->generate_all(requests).value();
-    for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
-    const auto again = together->generate(requests[0], {}).value();
-    EXPECT_GT(again.stats.n_cached, 0u);
-    EXPECT_EQ(again.tokens, alone[0]);
+    const auto make = [&](const engine::EngineOptions& options) {
+      return EngineRig(file, make_shared(job.split, job.n_ranks), options);
+    };
+    EXPECT_GT(expect_independent_requests(make, make, kDims.n_vocab), 0u);
   }
 }
 
@@ -188,11 +167,8 @@ TEST(CudaRanks, BlocksAndStatesComeBackAsTheyWere) {
 TEST(CudaRanks, SeveralGpusOfAProcessAreRefusedByName) {
   ThreadExchanges exchanges(2);
   const auto backend = std::move(*make_cuda_on(open_emulated_cuda, 2, {.exchange = &exchanges.of(0)}));
-  const Status status = backend->check(Program());
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
-  EXPECT_EQ(status.error().subject, "device");
-  EXPECT_NE(status.error().message.find("one GPU each, and this one has 2"), std::string::npos);
+  EXPECT_TRUE(
+      fails_with(backend->check(Program()), ErrorCode::kUnsupported, "one GPU each, and this one has 2", "device"));
 }
 
 TEST(CudaRanks, AProgramOfRanksWantsTheOthers) {
@@ -262,9 +238,7 @@ TEST(CudaJoin, EndsWithTheNameOfARankThatIsGone) {
   std::thread other([&] { exchanges.lose(1); });
   const Status status = one.run();
   other.join();
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kInternal);
-  EXPECT_NE(status.error().message.find("rank 1"), std::string::npos) << status.error().message;
+  EXPECT_TRUE(fails_with(status, ErrorCode::kInternal, "rank 1"));
   EXPECT_TRUE(one.backend().is_lost());
 }
 
@@ -276,9 +250,7 @@ TEST(CudaJoin, EndsWithWhatTheGpuFailedIn) {
     const std::byte no{0};  // the other rank's answer about NCCL
     const Exchange::Outgoing message{0, {&no, 1}};
     ASSERT_TRUE(exchanges.of(1).transfer({&message, 1}, {}).ok());
-    const Status status = one.run();
-    ASSERT_FALSE(status.ok());
-    EXPECT_NE(status.error().message.find("the emulated device runs no more"), std::string::npos);
+    EXPECT_TRUE(fails_with(one.run(), "the emulated device runs no more"));
     EXPECT_FALSE(exchanges.of(0).is_lost());
     EXPECT_TRUE(one.backend().is_lost());
   }

@@ -2,9 +2,9 @@
 // result does not depend on anything else there either.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
+#include "base/result_checks.h"
 #include "model/forward.h"
+#include "support/difference.h"
 #include "support/emulated_cuda.h"
 #include "support/engine_rig.h"
 #include "support/op_rig.h"
@@ -37,17 +37,6 @@ std::vector<float> logits_on(const ModelFile& file, std::unique_ptr<Backend> bac
   return rig->logits(some_tokens(24, 7, kDims.n_vocab), 20, 6).value();
 }
 
-// The largest, as a share of the range.
-double difference(const std::vector<float>& expected, const std::vector<float>& actual) {
-  const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
-  double largest = expected.size() == actual.size() ? 0 : INFINITY;
-  for (size_t i = 0; i < std::min(expected.size(), actual.size()); ++i) {
-    const double one = std::fabs(double{expected[i]} - actual[i]);
-    largest = std::isnan(one) ? INFINITY : std::max(largest, one);
-  }
-  return largest / (*high - *low);
-}
-
 class CudaSharing : public testing::TestWithParam<SharingUnderTest> {
  protected:
   void SetUp() override {
@@ -69,10 +58,8 @@ TEST_P(CudaSharing, RefusesLatentsAndStatesBeforeTheirWeightsAreLoaded) {
   const auto backend = *make(2);
   for (const auto& [spec, subject] :
        {std::pair{&kDeepseek2, "latent_dim"}, {&kMamba2, "layers"}, {&kQwen35, "layers"}, {&kGemma3n, "qk_norm"}}) {
-    const Status status = backend->check(outline_forward(*read_config(model_of(*spec, TypeId::kF32), {})));
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
-    EXPECT_EQ(status.error().subject, subject);
+    EXPECT_TRUE(fails_with(backend->check(outline_forward(*read_config(model_of(*spec, TypeId::kF32), {}))),
+                           ErrorCode::kUnsupported, "", subject));
   }
 }
 
@@ -145,20 +132,8 @@ TEST_P(CudaSharing, PartsOfF8KeepTheirScales) {
 
 TEST_P(CudaSharing, ATokenDependsOnNothingButTheRequest) {
   const ModelFile file = model_of(kLlama, TypeId::kQ8_0);
-  const auto request = [](uint32_t n, uint32_t step, uint64_t seed) {
-    return request_for(some_tokens(n, step, kDims.n_vocab), seed);
-  };
-  const std::vector<Request> requests = {request(40, 7, 1), request(3, 11, 2), request(35, 7, 3)};
-  std::vector<std::vector<TokenId>> alone;
-  for (const Request& r : requests) {
-    alone.push_back(EngineRig(file, *make(4), {.n_ctx = 64})->generate(r, {}).value().tokens);
-  }
-  EngineRig together(file, *make(4), {.n_ctx = 64, .max_seqs = 3, .max_batch_tokens = 16, .block_tokens = 16});
-  const auto generations = together->generate_all(requests).value();
-  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, alone[i]) << "request " << i;
-  const auto again = together->generate(requests[0], {}).value();
-  EXPECT_GT(again.stats.n_cached, 0u);
-  EXPECT_EQ(again.tokens, alone[0]);
+  const auto make_rig = [&](const engine::EngineOptions& options) { return EngineRig(file, *make(4), options); };
+  EXPECT_GT(expect_independent_requests(make_rig, make_rig, kDims.n_vocab), 0u);
 }
 
 TEST_P(CudaSharing, StreamedLayersGiveTheSameBits) {
@@ -249,10 +224,7 @@ TEST_P(CudaSharing, SinksAreRefusedBeforeAnyWeightIsLoaded) {
   const ModelFile file = model_of(kGptOss, TypeId::kF32);
   auto backend = std::move(*make(2));
   ASSERT_TRUE(backend->configure({.max_rows = 8}).ok());
-  const auto loaded = Model::load(file, *backend);
-  ASSERT_FALSE(loaded.ok());
-  EXPECT_EQ(loaded.error().code, ErrorCode::kUnsupported);
-  EXPECT_EQ(loaded.error().subject, "sinks");
+  EXPECT_TRUE(fails_with(Model::load(file, *backend), ErrorCode::kUnsupported, "", "sinks"));
   EXPECT_EQ(backend->info().weight_bytes, 0u);
 }
 

@@ -1,16 +1,16 @@
 // BitNet's folders: packed codes, for both layers in transformers, and unrounded weights give the logits of the ternary
 // weights in F32.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "quant/half.h"
-#include "support/reference_logits.h"
+#include "support/difference.h"
+#include "support/logits.h"
 #include "support/safetensors_writer.h"
 
 namespace realizar {
@@ -103,15 +103,8 @@ class Writer {
   test::SafetensorsWriter weights_;
 };
 
-class Folder {
+class Folder : public TempFolder {
  public:
-  Folder() : path_(fs::path(testing::TempDir()) / ("realizar_bitnet_" + std::to_string(::getpid()))) {
-    fs::create_directories(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { fs::remove_all(path_); }
-
   Result<ModelFile> open(Form form) const {
     Writer writer(form);
     writer.add_floats("model.embed_tokens.weight", {kVocab, kModel}, -0.5f);
@@ -127,41 +120,26 @@ class Folder {
     writer.add_ternary(layer + "mlp.gate_proj", kFf, kModel);
     writer.add_ternary(layer + "mlp.up_proj", kFf, kModel);
     writer.add_ternary(layer + "mlp.down_proj", kModel, kFf);
-    writer.write(path_ / "model.safetensors");
-    std::ofstream(path_ / "config.json") << config_of(form);
-    return ModelFile::open(path_);
+    writer.write(*this / "model.safetensors");
+    put("config.json", config_of(form).dump());
+    return ModelFile::open(*this);
   }
-  const fs::path& path() const { return path_; }
-
- private:
-  const fs::path path_;
 };
-
-std::vector<float> logits_of(const Result<ModelFile>& file) {
-  EXPECT_TRUE(file.ok()) << file.error().message;
-  return file.ok() ? test::reference_logits(*file) : std::vector<float>();
-}
 
 TEST(HfBitNet, EveryFormOfTheWeightsHasTheSameLogits) {
   const Folder folder;
-  const auto expected = logits_of(folder.open(Form::kPlain));
-  ASSERT_FALSE(expected.empty());
-  const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
+  const auto expected = test::reference_logits(must(folder.open(Form::kPlain)));
   for (const Form form : {Form::kAutoBitLinear, Form::kBitLinear, Form::kOnline}) {
-    const auto actual = logits_of(folder.open(form));
-    ASSERT_EQ(actual.size(), expected.size());
-    for (size_t i = 0; i < actual.size(); ++i) {
-      ASSERT_NEAR(actual[i], expected[i], 1e-4f * (*high - *low)) << static_cast<int>(form) << " " << i;
-    }
+    EXPECT_LE(test::difference(expected, test::reference_logits(must(folder.open(form)))), 1e-4)
+        << static_cast<int>(form);
   }
 }
 
 TEST(HfBitNet, PackedWeightsStayTernary) {
   const Folder folder;
-  const auto file = folder.open(Form::kAutoBitLinear);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  EXPECT_EQ(file->find("model.layers.0.mlp.up_proj.weight")->type, TypeId::kTQ2_0);
-  EXPECT_EQ(file->find("model.layers.0.mlp.down_proj.weight")->type, TypeId::kF16);  // 96 columns
+  const auto file = must(folder.open(Form::kAutoBitLinear));
+  EXPECT_EQ(file.find("model.layers.0.mlp.up_proj.weight")->type, TypeId::kTQ2_0);
+  EXPECT_EQ(file.find("model.layers.0.mlp.down_proj.weight")->type, TypeId::kF16);  // 96 columns
 }
 
 TEST(HfBitNet, AnotherLayerIsRefusedByName) {
@@ -169,11 +147,8 @@ TEST(HfBitNet, AnotherLayerIsRefusedByName) {
   ASSERT_TRUE(folder.open(Form::kAutoBitLinear).ok());
   json config = config_of(Form::kAutoBitLinear);
   config["quantization_config"]["linear_class"] = "otherlinear";
-  std::ofstream(folder.path() / "config.json") << config;
-  const auto file = ModelFile::open(folder.path());
-  ASSERT_FALSE(file.ok());
-  EXPECT_EQ(file.error().code, ErrorCode::kUnsupported);
-  EXPECT_NE(file.error().message.find("otherlinear"), std::string::npos);
+  folder.put("config.json", config.dump());
+  EXPECT_TRUE(fails_with(ModelFile::open(folder), ErrorCode::kUnsupported, "otherlinear"));
 }
 
 }  // namespace

@@ -11,15 +11,17 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/result_checks.h"
 #include "model/arch/list.h"
 #include "model/config_reader.h"
 #include "quant/blocks.h"
 #include "quant/half.h"
+#include "support/difference.h"
 #include "support/hf_families.h"
 #include "support/hf_folder.h"
+#include "support/logits.h"
 #include "support/made_model.h"
 #include "support/npy.h"
-#include "support/reference_logits.h"
 #include "support/safetensors_writer.h"
 #include "support/test_data.h"
 #include "support/tiny_model.h"
@@ -40,21 +42,13 @@ json config_of(std::string_view name) {
   return json::parse(std::ranges::find(test::hf_families(), name, &Family::name)->config);
 }
 
-void expect_near(const std::vector<float>& actual, const std::vector<float>& expected, float share) {
-  ASSERT_EQ(actual.size(), expected.size());
-  ASSERT_FALSE(expected.empty());
-  const auto [low, high] = std::minmax_element(expected.begin(), expected.end());
-  for (size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], share * (*high - *low)) << i;
-}
-
 class HfFamily : public testing::TestWithParam<Family> {};
 
 TEST_P(HfFamily, HasTheLogitsOfTheGgufFile) {
-  const auto gguf = conformance_model(GetParam().name);
-  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
-  const test::HfFolder folder(std::string(GetParam().name) + GetParam().prefix);
-  folder.write(*gguf, GetParam().config, test::HfFolderForm::kF32, GetParam().prefix, GetParam().has_stacks);
-  expect_near(folder.logits(), test::reference_logits(*gguf), GetParam().tolerance);
+  const auto gguf = must(conformance_model(GetParam().name));
+  const test::HfFolder folder;
+  folder.write(gguf, GetParam().config, test::HfFolderForm::kF32, GetParam().prefix, GetParam().has_stacks);
+  EXPECT_LE(test::difference(test::reference_logits(gguf), folder.logits()), GetParam().tolerance);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, HfFamily, testing::ValuesIn(test::hf_families().begin(), test::hf_families().end()),
@@ -68,11 +62,10 @@ INSTANTIATE_TEST_SUITE_P(Families, HfFamily, testing::ValuesIn(test::hf_families
 // change accordingly.
 TEST(HfBaichuan2, RowsOfTheHeadAreDividedByTheirLengths) {
   for (const char* name : {"baichuan", "baichuan-13b"}) {
-    const auto gguf = conformance_model(name);
-    ASSERT_TRUE(gguf.ok()) << gguf.error().message;
-    const TensorInfo& head = *gguf->find("output.weight");
+    const auto gguf = must(conformance_model(name));
+    const TensorInfo& head = *gguf.find("output.weight");
     const std::vector<float> rows = *read_vector(head);
-    std::vector<float> expected = test::reference_logits(*gguf);
+    std::vector<float> expected = test::reference_logits(gguf);
     const size_t n_vocab = head.shape[0], n_cols = head.shape[1];
     for (size_t i = 0; i < expected.size(); ++i) {
       double squares = 0;
@@ -82,43 +75,38 @@ TEST(HfBaichuan2, RowsOfTheHeadAreDividedByTheirLengths) {
     json config = config_of(name);
     config["architectures"] = {"BaichuanForCausalLM"};
     config["vocab_size"] = 125696;
-    const test::HfFolder folder(std::string(name) + "_2");
-    folder.write(*gguf, config.dump());
-    expect_near(folder.logits(), expected, 1e-4f);
+    const test::HfFolder folder;
+    folder.write(gguf, config.dump());
+    EXPECT_LE(test::difference(expected, folder.logits()), 1e-4);
   }
 }
 
 TEST(HfChatGlm, TheBaseOfTheRotationIsMultipliedOrPositionsAreDivided) {
-  const auto gguf = conformance_model("chatglm");
-  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  const auto gguf = must(conformance_model("chatglm"));
   const auto config_with = [&](const json& settings) {
     json config = json::parse(std::ranges::find_if(test::hf_families(), [](const Family& family) {
                                 return test::hf_class_of(family.config) == "ChatGLMModel";
                               })->config);
     config.update(settings);
-    const test::HfFolder folder("chatglm_ratio");
-    folder.write(*gguf, config.dump());
-    const auto file = ModelFile::open(folder.path());
-    EXPECT_TRUE(file.ok()) << file.error().message;
-    return read_config(*file);
+    const test::HfFolder folder;
+    folder.write(gguf, config.dump());
+    const auto file = must(ModelFile::open(folder));
+    return read_config(file);
   };
-  const auto stretched = config_with({{"rope_ratio", 5}});
-  ASSERT_TRUE(stretched.ok()) << stretched.error().message;
-  EXPECT_FLOAT_EQ(stretched->ropes[0].inv_freq[1], 1 / std::sqrt(50000.0f));
-  const auto divided = config_with({{"rope_ratio", 5}, {"_name_or_path", "THUDM/chatglm2-6b-32k"}});
-  ASSERT_TRUE(divided.ok()) << divided.error().message;
-  EXPECT_FLOAT_EQ(divided->ropes[0].inv_freq[0], 1 / 5.0f);
-  EXPECT_FLOAT_EQ(divided->ropes[0].inv_freq[1], 1 / (5.0f * std::sqrt(10000.0f)));
+  const auto stretched = must(config_with({{"rope_ratio", 5}}));
+  EXPECT_FLOAT_EQ(stretched.ropes[0].inv_freq[1], 1 / std::sqrt(50000.0f));
+  const auto divided = must(config_with({{"rope_ratio", 5}, {"_name_or_path", "THUDM/chatglm2-6b-32k"}}));
+  EXPECT_FLOAT_EQ(divided.ropes[0].inv_freq[0], 1 / 5.0f);
+  EXPECT_FLOAT_EQ(divided.ropes[0].inv_freq[1], 1 / (5.0f * std::sqrt(10000.0f)));
   EXPECT_TRUE(config_with({{"_name_or_path", "THUDM/chatglm2-6b"}}).ok());
   EXPECT_FALSE(config_with({{"position_encoding_2d", true}}).ok()) << "the first ChatGLM";
 }
 
 // With the settings and the logits of tests/peers/phimoe_oracle.py: the family's GGUF files are computed differently.
 TEST(HfPhiMoe, FoldersHaveTheLogitsOfTheirOwnFormulas) {
-  const auto gguf = conformance_model("phimoe");
-  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
-  const test::HfFolder folder("phimoe");
-  folder.write(*gguf, R"({"architectures": ["PhiMoEForCausalLM"], "hidden_size": 32, "intermediate_size": 16,
+  const auto gguf = must(conformance_model("phimoe"));
+  const test::HfFolder folder;
+  folder.write(gguf, R"({"architectures": ["PhiMoEForCausalLM"], "hidden_size": 32, "intermediate_size": 16,
                           "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
                           "max_position_embeddings": 64, "rms_norm_eps": 0.001, "hidden_act": "silu",
                           "rope_theta": 10000.0, "rope_scaling": {"type": "longrope", "short_factor": [1, 1, 1, 1],
@@ -130,14 +118,10 @@ TEST(HfPhiMoe, FoldersHaveTheLogitsOfTheirOwnFormulas) {
   std::ifstream tokens(data / "phimoe.tokens.json");
   const std::vector<int> ids = json::parse(tokens);
   const std::vector<float> expected = test::read_npy(data / "phimoe-folder.logits.npy");
-  const auto file = ModelFile::open(folder.path());
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  auto driver = test::StepDriver::open(*file, make_reference_backend(), 64);
-  ASSERT_TRUE(driver.ok()) << driver.error().message;
-  const auto logits = (*driver)->run(ids, 40, 16);
-  ASSERT_TRUE(logits.ok()) << logits.error().message;
-  const auto last = std::span(*logits).last(expected.size());
-  expect_near({last.begin(), last.end()}, expected, 1e-5f);
+  const auto file = must(ModelFile::open(folder));
+  auto driver = must(test::StepDriver::open(file, make_reference_backend(), 64));
+  const auto logits = must(driver->run(ids, 40, 16));
+  EXPECT_LE(test::difference(expected, std::span(logits).last(expected.size())), 1e-5);
 }
 
 // Jina's names for RoBERTa's tensors.
@@ -229,20 +213,18 @@ void write_cross_encoder(const ModelFile& gguf, const fs::path& path, CrossEncod
 }
 
 TEST(HfEncoders, CrossEncodersHaveTheScoresOfTheGgufFile) {
-  const auto gguf = conformance_model("bert-rank");
-  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  const auto gguf = must(conformance_model("bert-rank"));
   for (const CrossEncoder kind : {CrossEncoder::kBert, CrossEncoder::kRoberta, CrossEncoder::kJinas}) {
-    const test::HfFolder folder("cross_encoder_" + std::to_string(static_cast<int>(kind)));
-    write_cross_encoder(*gguf, folder.path(), kind);
-    expect_near(folder.logits(), test::reference_logits(*gguf), 1e-4f);
+    const test::HfFolder folder;
+    write_cross_encoder(gguf, folder, kind);
+    EXPECT_LE(test::difference(test::reference_logits(gguf), folder.logits()), 1e-4);
   }
 }
 
 // Jina's first rerankers: a pooler and the scores of its output. GGUF has no pooler, so these are computed here from
 // the states.
 TEST(HfEncoders, JinasRerankersScoreWhatTheirPoolerGives) {
-  const auto gguf = conformance_model("jina-bert-v2");
-  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
+  const auto gguf = must(conformance_model("jina-bert-v2"));
   constexpr size_t kWidth = 32;
   std::mt19937 random(3);
   const auto some = [&random](size_t n) {
@@ -251,8 +233,8 @@ TEST(HfEncoders, JinasRerankersScoreWhatTheirPoolerGives) {
     return values;
   };
   const auto pooler = some(kWidth * kWidth), pooler_bias = some(kWidth), score = some(kWidth), score_bias = some(1);
-  const test::HfFolder folder("jina_reranker");
-  folder.write(*gguf, config_of("jina-bert-v2").dump());
+  const test::HfFolder folder;
+  folder.write(gguf, config_of("jina-bert-v2").dump());
   const std::vector<float> states = folder.logits();
   ASSERT_EQ(states.size(), 48 * kWidth);
   folder.add("bert.pooler.dense.weight", {kWidth, kWidth}, pooler);
@@ -269,14 +251,13 @@ TEST(HfEncoders, JinasRerankersScoreWhatTheirPoolerGives) {
     }
     expected.push_back(static_cast<float>(sum));
   }
-  expect_near(folder.logits(), expected, 1e-4f);
+  EXPECT_LE(test::difference(expected, folder.logits()), 1e-4);
 }
 
 // Files of GGUF's newer converters.
 TEST(GgufEncoders, JinasGateAndUpMayBeOneMatrix) {
   test::TinyModel model = test::tiny_model(kJinaBertV2);
-  const auto apart = model.open();
-  ASSERT_TRUE(apart.ok()) << apart.error().message;
+  const auto apart = must(model.open());
   for (const std::string layer : {"blk.0.", "blk.1."}) {
     const std::vector<float> up = model.tensor(layer + "ffn_up.weight").values;
     test::TinyTensor& fused = model.tensor(layer + "ffn_gate.weight");
@@ -286,9 +267,8 @@ TEST(GgufEncoders, JinasGateAndUpMayBeOneMatrix) {
                   [&](const test::TinyTensor& tensor) { return tensor.name == layer + "ffn_up.weight"; });
     model.tensor(layer + "ffn_gate.weight").name = layer + "ffn_up.weight";
   }
-  const auto together = model.open();
-  ASSERT_TRUE(together.ok()) << together.error().message;
-  EXPECT_EQ(test::reference_logits(*together), test::reference_logits(*apart));
+  const auto together = must(model.open());
+  EXPECT_EQ(test::reference_logits(together), test::reference_logits(apart));
 }
 
 // A row normalized by its mean and its deviation.
@@ -314,10 +294,9 @@ TEST(HfEncoders, WhatNomicsExpertsGiveHasABias) {
     std::ranges::fill(model.tensor(norm + ".weight").values, 1.0f);
     std::ranges::fill(model.tensor(norm + ".bias").values, 0.0f);
   }
-  const auto gguf = model.open();
-  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
-  const test::HfFolder folder("nomic_moe_bias");
-  folder.write(*gguf, config_of("nomic-bert-moe").dump());
+  const auto gguf = must(model.open());
+  const test::HfFolder folder;
+  folder.write(gguf, config_of("nomic-bert-moe").dump());
   const std::vector<float> plain = folder.logits();
   ASSERT_EQ(plain.size(), 48 * kWidth);
   std::vector<float> bias(kWidth), expected;
@@ -329,21 +308,19 @@ TEST(HfEncoders, WhatNomicsExpertsGiveHasABias) {
     const std::vector<float> own = normed(sum, kEps);
     expected.insert(expected.end(), own.begin(), own.end());
   }
-  expect_near(folder.logits(), expected, 1e-3f);
+  EXPECT_LE(test::difference(expected, folder.logits()), 1e-3);
 }
 
 // A folder of sentence-transformers contains the kind of pooling.
 TEST(HfEncoders, PoolingIsAsSentenceTransformersSay) {
-  const auto gguf = conformance_model("bert");
-  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
-  const test::HfFolder folder("pooling");
-  folder.write(*gguf, config_of("bert").dump());
+  const auto gguf = must(conformance_model("bert"));
+  const test::HfFolder folder;
+  folder.write(gguf, config_of("bert").dump());
   const auto pooling = [&folder](const char* text) {
-    fs::create_directories(folder.path() / "1_Pooling");
-    std::ofstream(folder.path() / "1_Pooling" / "config.json") << text;
-    const auto file = ModelFile::open(folder.path());
-    EXPECT_TRUE(file.ok()) << file.error().message;
-    const auto config = read_config(*file);
+    fs::create_directories(folder / "1_Pooling");
+    std::ofstream(folder / "1_Pooling" / "config.json") << text;
+    const auto file = must(ModelFile::open(folder));
+    const auto config = read_config(file);
     return config.ok() ? config->pooling : Pooling::kNone;
   };
   EXPECT_EQ(pooling("{}"), Pooling::kMean);
@@ -356,14 +333,13 @@ TEST(HfEncoders, PoolingIsAsSentenceTransformersSay) {
 
 // A quantized folder has the logits of its values in F32. A product of other types adds in a different order.
 void expect_same(std::string_view name, const json& settings, test::HfFolderForm packed, test::HfFolderForm plain) {
-  const auto gguf = conformance_model(name);
-  ASSERT_TRUE(gguf.ok()) << gguf.error().message;
-  const test::HfFolder quantized(std::string(name) + "_quantized"), in_f32(std::string(name) + "_f32");
+  const auto gguf = must(conformance_model(name));
+  const test::HfFolder quantized, in_f32;
   json config = config_of(name);
-  in_f32.write(*gguf, config.dump(), plain);
+  in_f32.write(gguf, config.dump(), plain);
   config.update(settings);
-  quantized.write(*gguf, config.dump(), packed);
-  expect_near(quantized.logits(), in_f32.logits(), 1e-6f);
+  quantized.write(gguf, config.dump(), packed);
+  EXPECT_LE(test::difference(in_f32.logits(), quantized.logits()), 1e-6);
 }
 
 TEST(HfQuantizedFamily, ExpertsOfGptOssAreMxfp4InTwoTensors) {

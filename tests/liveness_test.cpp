@@ -6,6 +6,8 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/reference/reference_backend.h"
+#include "base/result_checks.h"
+#include "support/difference.h"
 #include "support/step_driver.h"
 #include "support/tiny_model.h"
 
@@ -15,28 +17,11 @@ namespace {
 using Change = void (*)(ModelConfig&);
 constexpr uint32_t kTokens = 20;
 
-// Logits of every token, [kTokens, n_vocab]; empty, with a failed expectation, if the model does not load.
+// Logits of every token, [kTokens, n_vocab].
 std::vector<float> logits_of(const ModelFile& file, const ModelConfig& config, std::unique_ptr<Backend> backend) {
-  auto driver = test::StepDriver::open(file, config, std::move(backend), 32);
-  EXPECT_TRUE(driver.ok()) << driver.error().message;
-  if (!driver.ok()) return {};
   std::vector<int> ids;
   for (uint32_t i = 0; i < kTokens; ++i) ids.push_back(static_cast<int>(i * i * 7 + 3 * i) % 40);
-  auto logits = (*driver)->run(ids, kTokens - 4, 7);
-  EXPECT_TRUE(logits.ok()) << logits.error().message;
-  return logits.ok() ? *logits : std::vector<float>();
-}
-
-// The largest difference as a share of the range; infinite if one is not a number.
-double moved(const std::vector<float>& before, const std::vector<float>& after) {
-  if (before.size() != after.size() || before.empty()) return INFINITY;
-  const auto [low, high] = std::minmax_element(before.begin(), before.end());
-  double largest = 0;
-  for (size_t i = 0; i < before.size(); ++i) {
-    const double difference = std::fabs(double{before[i]} - after[i]);
-    largest = std::isfinite(difference) ? std::max(largest, difference) : INFINITY;
-  }
-  return largest / (*high - *low);
+  return must(must(test::StepDriver::open(file, config, std::move(backend), 32))->run(ids, kTokens - 4, 7));
 }
 
 std::vector<float> reference_logits(const ModelFile& file, const ModelConfig& config) {
@@ -44,9 +29,7 @@ std::vector<float> reference_logits(const ModelFile& file, const ModelConfig& co
 }
 
 std::vector<float> cpu_logits(const ModelFile& file, const ModelConfig& config) {
-  auto backend = cpu::make_cpu_backend({.n_threads = 2});
-  EXPECT_TRUE(backend.ok()) << backend.error().message;
-  return backend.ok() ? logits_of(file, config, std::move(*backend)) : std::vector<float>();
+  return logits_of(file, config, must(cpu::make_cpu_backend({.n_threads = 2})));
 }
 
 constexpr double kMoved = 1e-3, kAgree = 1e-4;
@@ -178,16 +161,14 @@ const Trait kTraits[] = {
 class TraitLiveness : public testing::TestWithParam<Trait> {};
 
 TEST_P(TraitLiveness, MovesTheLogitsOnEveryBackend) {
-  const auto file = test::tiny_model(*GetParam().spec).open();
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  auto config = read_config(*file);
-  ASSERT_TRUE(config.ok()) << config.error().message;
-  const auto before = reference_logits(*file, *config);
-  GetParam().change(*config);
-  const auto after = reference_logits(*file, *config);
-  EXPECT_GT(moved(before, after), kMoved);
-  EXPECT_TRUE(std::isfinite(moved(before, after)));
-  EXPECT_LT(moved(after, cpu_logits(*file, *config)), kAgree);
+  const auto file = must(test::tiny_model(*GetParam().spec).open());
+  auto config = must(read_config(file));
+  const auto before = reference_logits(file, config);
+  GetParam().change(config);
+  const auto after = reference_logits(file, config);
+  EXPECT_GT(test::difference(before, after), kMoved);
+  EXPECT_TRUE(std::isfinite(test::difference(before, after)));
+  EXPECT_LT(test::difference(after, cpu_logits(file, config)), kAgree);
 }
 
 INSTANTIATE_TEST_SUITE_P(Traits, TraitLiveness, testing::ValuesIn(kTraits),
@@ -196,17 +177,15 @@ INSTANTIATE_TEST_SUITE_P(Traits, TraitLiveness, testing::ValuesIn(kTraits),
 // Each kind has its own tensors: with another one in one layer the file lacks that layer's gate.
 TEST(KindLiveness, AnFfnOfAnotherKindInOneLayerMovesTheLogits) {
   test::TinyModel model = test::tiny_model(kLlama);
-  const auto gated = model.open();
-  ASSERT_TRUE(gated.ok()) << gated.error().message;
-  ModelConfig config = *read_config(*gated);
-  const auto before = reference_logits(*gated, config);
+  const auto gated = must(model.open());
+  ModelConfig config = *read_config(gated);
+  const auto before = reference_logits(gated, config);
   std::erase_if(model.tensors, [](const test::TinyTensor& tensor) { return tensor.name == "blk.1.ffn_gate.weight"; });
   config.layers[1].ffn = PlainConfig{ffn<GatedConfig>(config, 1).d_ff, Activation::kSilu};
-  const auto mixed = model.open();
-  ASSERT_TRUE(mixed.ok()) << mixed.error().message;
-  const auto after = reference_logits(*mixed, config);
-  EXPECT_GT(moved(before, after), kMoved);
-  EXPECT_LT(moved(after, cpu_logits(*mixed, config)), kAgree);
+  const auto mixed = must(model.open());
+  const auto after = reference_logits(mixed, config);
+  EXPECT_GT(test::difference(before, after), kMoved);
+  EXPECT_LT(test::difference(after, cpu_logits(mixed, config)), kAgree);
 }
 
 struct Architecture {
@@ -233,26 +212,22 @@ class TensorLiveness : public testing::TestWithParam<Architecture> {};
 
 TEST_P(TensorLiveness, EveryTensorMovesTheLogits) {
   test::TinyModel model = test::tiny_model(*GetParam().spec, GetParam().with_experts, GetParam().dims);
-  const auto file = model.open();
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  const auto config = read_config(*file);
-  ASSERT_TRUE(config.ok()) << config.error().message;
-  const auto before = reference_logits(*file, *config);
-  EXPECT_LT(moved(before, cpu_logits(*file, *config)), kAgree);
+  const auto file = must(model.open());
+  const auto config = must(read_config(file));
+  const auto before = reference_logits(file, config);
+  EXPECT_LT(test::difference(before, cpu_logits(file, config)), kAgree);
   for (test::TinyTensor& tensor : model.tensors) {
     // The final norm removes the last layer's factor.
     if (tensor.role == Role::kLayerScale && tensor.name.starts_with("blk.1.")) continue;
     // Without rotations it adds the same to all of a row's scores.
-    if (tensor.role == Role::kBk && config->ropes.empty()) continue;
+    if (tensor.role == Role::kBk && config.ropes.empty()) continue;
     const std::vector<float> kept = tensor.values;
     // Rows change unevenly: a common factor would vanish in a softmax or a norm.
     for (size_t i = 0; i < tensor.values.size(); ++i) tensor.values[i] *= i % 3 == 0 ? 2.0f : 0.5f;
-    const auto changed = model.open();
-    ASSERT_TRUE(changed.ok()) << changed.error().message;
+    const auto changed = must(model.open());
     // Some of a file's tensors are read with its config.
-    const auto changed_config = read_config(*changed);
-    ASSERT_TRUE(changed_config.ok()) << changed_config.error().message;
-    EXPECT_GT(moved(before, reference_logits(*changed, *changed_config)), kMoved) << tensor.name;
+    const auto changed_config = must(read_config(changed));
+    EXPECT_GT(test::difference(before, reference_logits(changed, changed_config)), kMoved) << tensor.name;
     tensor.values = kept;
   }
 }

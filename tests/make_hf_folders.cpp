@@ -24,10 +24,10 @@ bool write_folder(const test::HfFamilyCase& family, const fs::path& out) {
     std::fprintf(stderr, "%s: %s\n", family.name, original.error().message.c_str());
     return false;
   }
-  const test::HfFolder folder(family.name);
+  const test::HfFolder folder;
   folder.write(*original, family.config, test::HfFolderForm::kF32, family.prefix, family.has_stacks);
   std::error_code error;
-  fs::copy(folder.path(), out / (std::string(family.name) + "_" + test::hf_class_of(family.config)),
+  fs::copy(folder, out / (std::string(family.name) + "_" + test::hf_class_of(family.config)),
            fs::copy_options::recursive | fs::copy_options::overwrite_existing, error);
   if (error) std::fprintf(stderr, "%s: %s\n", family.name, error.message().c_str());
   return !error;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "support/reference_logits.h"
+#include "support/logits.h"
 #include "support/tiny_model.h"
 
 namespace realizar {

@@ -21,6 +21,9 @@
 #include <string>
 #include <thread>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
+
 namespace realizar {
 namespace {
 
@@ -28,17 +31,10 @@ namespace fs = std::filesystem;
 
 constexpr uint64_t kNoLimit = uint64_t{1} << 40;
 
-// A folder for each test, removed after it.
 class Files : public testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-
   fs::path at(const char* name) const { return folder_ / name; }
-  fs::path file(const char* name, const std::string& content) const {
-    std::ofstream(at(name), std::ios::binary) << content;
-    return at(name);
-  }
+  fs::path file(const char* name, const std::string& content) const { return folder_.put(name, content); }
   fs::path fifo(const char* name) const {
     EXPECT_EQ(::mkfifo(at(name).c_str(), 0600), 0);
     return at(name);
@@ -52,9 +48,7 @@ class Files : public testing::Test {
   }
 
  private:
-  fs::path folder_ =
-      fs::path(testing::TempDir()) /
-      (std::string("rz_") + testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid()));
+  TempFolder folder_;
 };
 
 TEST_F(Files, AFifoOrADeviceIsRefusedAtOnceWhoeverWritesToIt) {
@@ -103,17 +97,15 @@ TEST_F(Files, ReadsAPipeThatIsWrittenToItsEnd) {
 TEST_F(Files, ANewFileTakesItsPlaceWholeOrNotAtAll) {
   const auto path = file("out", "before");
   {
-    auto out = NewFile::create(path);
-    ASSERT_TRUE(out.ok());
-    ASSERT_TRUE(out->write("half of it").ok());
+    auto out = must(NewFile::create(path));
+    ASSERT_TRUE(out.write("half of it").ok());
     EXPECT_EQ(content(path), "before");
   }
   EXPECT_EQ(content(path), "before");
   EXPECT_EQ(n_entries(), 1u);
-  auto out = NewFile::create(path);
-  ASSERT_TRUE(out.ok());
-  ASSERT_TRUE(out->write("all of it").ok());
-  ASSERT_TRUE(out->commit().ok());
+  auto out = must(NewFile::create(path));
+  ASSERT_TRUE(out.write("all of it").ok());
+  ASSERT_TRUE(out.commit().ok());
   EXPECT_EQ(content(path), "all of it");
   EXPECT_EQ(n_entries(), 1u);
 }
@@ -134,13 +126,12 @@ TEST_F(Files, ANewFileHasTheModeThatAnyNewFileHas) {
 TEST_F(Files, WritersOfOneNameDoNotHinderEachOther) {
   auto first = NewFile::create(at("out")), second = NewFile::create(at("out"), Readers::kOwnerAlone);
   ASSERT_TRUE(first.ok() && first->write("first").ok() && second.ok() && second->write("second").ok());
-  auto third = NewFile::create(at("out"));
-  ASSERT_TRUE(third.ok());
+  auto third = must(NewFile::create(at("out")));
   ASSERT_TRUE(first->commit().ok());
   EXPECT_EQ(content(at("out")), "first");
   ASSERT_TRUE(second->commit().ok());
   EXPECT_EQ(content(at("out")), "second");
-  ASSERT_TRUE(third->write("third").ok() && third->commit().ok());
+  ASSERT_TRUE(third.write("third").ok() && third.commit().ok());
   EXPECT_EQ(content(at("out")), "third");
   EXPECT_EQ(n_entries(), 1u);
 }
@@ -196,8 +187,7 @@ TEST_F(Files, WhatAKilledWriterLeftGoesWithTheNextWriteOfThatName) {
     if (!has_nameless) {
       EXPECT_EQ(n_entries(), 2u) << "out of the first turn, and what was left";
     }
-    auto living = NewFile::create(at("out"));
-    ASSERT_TRUE(living.ok());
+    auto living = must(NewFile::create(at("out")));
     const int other = status_of_child([&] {
       if (!has_nameless && !forbid_giving_names()) ::_exit(kNoFilter);
       auto out = NewFile::create(at("out"));
@@ -205,7 +195,7 @@ TEST_F(Files, WhatAKilledWriterLeftGoesWithTheNextWriteOfThatName) {
     });
     EXPECT_EQ(other, 0);
     EXPECT_EQ(content(at("out")), "other");
-    EXPECT_TRUE(living->write("living").ok() && living->commit().ok());
+    EXPECT_TRUE(living.write("living").ok() && living.commit().ok());
     EXPECT_EQ(content(at("out")), "living");
     EXPECT_EQ(n_entries(), 1u);
   }
@@ -218,13 +208,12 @@ TEST_F(Files, AWriteThatFailsSaysWhyAndLeavesNothing) {
   const auto handler_before = std::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   {
-    auto out = NewFile::create(at("out"));
-    ASSERT_TRUE(out.ok());
-    const Status status = out->write(std::string(10000, 'x'));
+    auto out = must(NewFile::create(at("out")));
+    const Status status = out.write(std::string(10000, 'x'));
     EXPECT_EQ(status.error().message, "cannot write " + at("out").string() + ": File too large");
     EXPECT_EQ(status.error().code, ErrorCode::kResourceExhausted);
     EXPECT_EQ(status.error().subject, "disk");
-    EXPECT_EQ(out->reserve(10000).error().subject, "disk");
+    EXPECT_EQ(out.reserve(10000).error().subject, "disk");
   }
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler_before);
@@ -249,12 +238,11 @@ TEST_F(Files, AFileForItsOwnerAloneReplacesWhateverIsThere) {
 }
 
 TEST_F(Files, ReadsExactlyWhatIsAskedForOrNothing) {
-  const auto opened = open_regular_file(file("five", "12345"));
-  ASSERT_TRUE(opened.ok());
+  const auto opened = must(open_regular_file(file("five", "12345")));
   std::string three(3, ' ');
-  EXPECT_TRUE(read_exactly(opened->fd, std::as_writable_bytes(std::span(three))));
+  EXPECT_TRUE(read_exactly(opened.fd, std::as_writable_bytes(std::span(three))));
   EXPECT_EQ(three, "123");
-  EXPECT_FALSE(read_exactly(opened->fd, std::as_writable_bytes(std::span(three)))) << "two are left";
+  EXPECT_FALSE(read_exactly(opened.fd, std::as_writable_bytes(std::span(three)))) << "two are left";
 }
 
 TEST_F(Files, WritesThroughALinkAndToADeviceAndNeverWaitsForAReader) {

@@ -1,10 +1,10 @@
 #include "base/machine.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <utility>
+
+#include "base/temp_folder.h"
 
 namespace realizar {
 namespace {
@@ -25,19 +25,14 @@ TEST(Machine, MemoryIsReadInKilobytes) {
 
 class GroupMemoryTest : public ::testing::Test {
  protected:
-  ~GroupMemoryTest() override { std::filesystem::remove_all(root_); }
-  void put(const std::string& name, const std::string& text) const {
-    const std::filesystem::path path = root_ / name;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-  }
+  void put(const std::string& name, const std::string& text) const { root_.put(name, text); }
   // Limit and use; {0, 0} if there is no limit.
   std::pair<uint64_t, uint64_t> read() const {
     const auto memory = group_memory(root_);
     return memory ? std::pair(memory->limit_bytes, memory->used_bytes) : std::pair<uint64_t, uint64_t>();
   }
 
-  std::filesystem::path root_ = testing::TempDir() + "realizar-groups-" + std::to_string(::getpid());
+  TempFolder root_;
 };
 
 TEST_F(GroupMemoryTest, IsNoneWhereNothingLimitsIt) {

@@ -7,13 +7,14 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "base/result_checks.h"
 
 namespace realizar {
 namespace {
@@ -27,11 +28,10 @@ std::filesystem::path write_file(const std::string& name, const std::string& con
 TEST(MappedFile, GivesTheBytesOfTheFileAlsoAfterRelease) {
   const std::string content(100000, 'x');
   const auto path = write_file("rz_mapped", content);
-  auto file = MappedFile::open(path);
-  ASSERT_TRUE(file.ok());
-  file->release(file->bytes());
-  ASSERT_EQ(file->bytes().size(), content.size());
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size()), content);
+  auto file = must(MappedFile::open(path));
+  file.release(file.bytes());
+  ASSERT_EQ(file.bytes().size(), content.size());
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()), content);
   std::filesystem::remove(path);
 }
 
@@ -42,9 +42,8 @@ TEST(MappedFile, RefusesWhatIsNotThereAndWhatIsNoFile) {
 
 TEST(MappedFile, AnEmptyFileIsAnEmptySpan) {
   const auto path = write_file("rz_empty", "");
-  auto file = MappedFile::open(path);
-  ASSERT_TRUE(file.ok());
-  EXPECT_TRUE(file->bytes().empty());
+  auto file = must(MappedFile::open(path));
+  EXPECT_TRUE(file.bytes().empty());
   std::filesystem::remove(path);
 }
 
@@ -83,14 +82,14 @@ TEST_F(AFileThatChanges, ReadsAsZerosWhereItIsGoneOnEveryThread) {
   for (std::thread& thread : threads) thread.join();
   for (const size_t count : counts) EXPECT_LE(count, 8 * kPageBytes);
   EXPECT_EQ(file.check().error().code, ErrorCode::kFormatError);
-  EXPECT_NE(file.check().error().message.find(file.path()), std::string::npos);
+  EXPECT_TRUE(fails_with(file.check(), file.path()));
   EXPECT_TRUE(other.check().ok());
 }
 
 TEST_F(AFileThatChanges, TellsThatItIsShorterWhetherOrNotThatWasRead) {
   const MappedFile file = open(2);
   std::filesystem::resize_file(path_, kPageBytes);
-  EXPECT_NE(file.check().error().message.find("became shorter"), std::string::npos) << file.check().error().message;
+  EXPECT_TRUE(fails_with(file.check(), "became shorter"));
 }
 
 TEST_F(AFileThatChanges, TellsTheReasonInPlaceOfWhatItLedTo) {

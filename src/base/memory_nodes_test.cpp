@@ -1,15 +1,11 @@
 #include "base/machine.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
+#include "base/temp_folder.h"
 
 namespace realizar {
 namespace {
-
-namespace fs = std::filesystem;
 
 cpu_set_t set_of(std::initializer_list<size_t> cpus) {
   cpu_set_t set;
@@ -28,12 +24,8 @@ std::vector<size_t> members_of(const cpu_set_t& set) {
 
 class MemoryNodes : public testing::Test {
  protected:
-  ~MemoryNodes() override { fs::remove_all(folder_); }
-  void add(const std::string& name, const std::string& cpus) {
-    fs::create_directories(folder_ / name);
-    std::ofstream(folder_ / name / "cpulist") << cpus << '\n';
-  }
-  fs::path folder_ = fs::path(testing::TempDir()) / ("memory_nodes." + std::to_string(::getpid()));
+  void add(const std::string& name, const std::string& cpus) { folder_.put(name + "/cpulist", cpus + "\n"); }
+  TempFolder folder_;
 };
 
 TEST_F(MemoryNodes, AreThoseWithUsableProcessorsInOrder) {

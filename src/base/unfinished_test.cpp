@@ -10,6 +10,8 @@
 #include <set>
 #include <string>
 
+#include "base/temp_folder.h"
+
 namespace realizar {
 namespace {
 
@@ -17,9 +19,6 @@ namespace fs = std::filesystem;
 
 class Unfinished : public testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-
   static fs::path made(const fs::path& path) {
     std::ofstream(path) << "half";
     return path;
@@ -30,9 +29,7 @@ class Unfinished : public testing::Test {
     return found;
   }
 
-  const fs::path folder_ = fs::path(testing::TempDir()) /
-                           (std::string("rz_unfinished_") +
-                            testing::UnitTest::GetInstance()->current_test_info()->name() + std::to_string(::getpid()));
+  TempFolder folder_;
 };
 
 TEST_F(Unfinished, NamesAreNeverTheSameAndFitIntoAnyFolder) {

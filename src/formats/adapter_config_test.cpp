@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "base/result_checks.h"
 
 namespace realizar {
 namespace {
@@ -25,10 +26,9 @@ Result<PeftConfig> parse_with(const char* key, Json value) {
 }
 
 TEST(PeftConfig, ScalesByAlphaAndRank) {
-  const auto config = parse(usual());
-  ASSERT_TRUE(config.ok()) << config.error().message;
-  EXPECT_EQ(*config->scale_of("model.layers.0.self_attn.q_proj", 8), 2);
-  EXPECT_EQ(*config->rank_of("model.layers.0.self_attn.q_proj"), 8u);
+  const auto config = must(parse(usual()));
+  EXPECT_EQ(*config.scale_of("model.layers.0.self_attn.q_proj", 8), 2);
+  EXPECT_EQ(*config.rank_of("model.layers.0.self_attn.q_proj"), 8u);
   const auto stabilized = parse_with("use_rslora", true);
   EXPECT_EQ(*stabilized->scale_of("q_proj", 4), 8);
 }
@@ -38,22 +38,19 @@ TEST(PeftConfig, TakesPatternsByTheEndsOfNames) {
   Json config = usual();
   config["rank_pattern"] = {{"q_proj", 4}, {"model.layers.1.mlp.up_proj", 2}};
   config["alpha_pattern"] = {{"layers.0.self_attn.q_proj", 32}, {"up_proj", 1.5}};
-  const auto read = parse(config);
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(*read->rank_of("model.layers.3.self_attn.q_proj"), 4u);
-  EXPECT_EQ(*read->rank_of("model.layers.3.self_attn.qq_proj"), 8u);
-  EXPECT_EQ(*read->rank_of("model.layers.1.mlp.up_proj"), 2u);
-  EXPECT_EQ(*read->rank_of("model.layers.2.mlp.up_proj"), 8u);
-  EXPECT_EQ(*read->scale_of("model.layers.0.self_attn.q_proj", 4), 8);
-  EXPECT_EQ(*read->scale_of("model.layers.1.self_attn.q_proj", 4), 4);
-  EXPECT_EQ(*read->scale_of("model.layers.1.mlp.up_proj", 2), 0.75);
+  const auto read = must(parse(config));
+  EXPECT_EQ(*read.rank_of("model.layers.3.self_attn.q_proj"), 4u);
+  EXPECT_EQ(*read.rank_of("model.layers.3.self_attn.qq_proj"), 8u);
+  EXPECT_EQ(*read.rank_of("model.layers.1.mlp.up_proj"), 2u);
+  EXPECT_EQ(*read.rank_of("model.layers.2.mlp.up_proj"), 8u);
+  EXPECT_EQ(*read.scale_of("model.layers.0.self_attn.q_proj", 4), 8);
+  EXPECT_EQ(*read.scale_of("model.layers.1.self_attn.q_proj", 4), 4);
+  EXPECT_EQ(*read.scale_of("model.layers.1.mlp.up_proj", 2), 0.75);
 }
 
 TEST(PeftConfig, TakesPatternsThatAreRegularExpressions) {
   const auto rank = [](const char* pattern, const char* name) {
-    const auto config = parse_with("rank_pattern", {{pattern, 4}});
-    EXPECT_TRUE(config.ok()) << config.error().message;
-    return config.ok() ? *config->rank_of(name) : 0;
+    return *must(parse_with("rank_pattern", {{pattern, 4}})).rank_of(name);
   };
   constexpr const char* kName = "model.layers.10.self_attn.q_proj";
   for (const char* pattern : {R"(.*\.layers\.10\..*)", R"(^model.layers.10.self_attn.q_proj)", "q_proj$", "[qk]_proj",
@@ -77,14 +74,11 @@ TEST(PeftConfig, TheFirstPatternInTheFilesOrderCounts) {
 
 TEST(PeftConfig, PatternsThatAreNoneOrNeverEndAreErrors) {
   for (const char* pattern : {"(", "a)(b", "*", "[z-a]"}) {
-    const auto config = parse_with("alpha_pattern", {{pattern, 4}});
-    ASSERT_FALSE(config.ok()) << pattern;
-    EXPECT_EQ(config.error().code, ErrorCode::kFormatError);
-    EXPECT_NE(config.error().message.find("alpha_pattern"), std::string::npos) << config.error().message;
+    EXPECT_TRUE(fails_with(parse_with("alpha_pattern", {{pattern, 4}}), ErrorCode::kFormatError, "alpha_pattern"))
+        << pattern;
   }
-  const auto slow = parse_with("rank_pattern", {{"(.*)*(.*)*(.*)*x", 4}});
-  ASSERT_TRUE(slow.ok()) << slow.error().message;
-  EXPECT_FALSE(slow->rank_of(std::string(200, 'a') + "xy").ok());
+  const auto slow = must(parse_with("rank_pattern", {{"(.*)*(.*)*(.*)*x", 4}}));
+  EXPECT_FALSE(slow.rank_of(std::string(200, 'a') + "xy").ok());
 }
 
 TEST(PeftConfig, RefusesWhatIsNoPlainLoraByName) {
@@ -98,10 +92,7 @@ TEST(PeftConfig, RefusesWhatIsNoPlainLoraByName) {
                                                                             {"target_parameters", {"experts"}},
                                                                             {"alora_invocation_tokens", {1}},
                                                                             {"init_lora_weights", "pissa_niter_4"}}) {
-    const auto config = parse_with(key, value);
-    ASSERT_FALSE(config.ok()) << key;
-    EXPECT_EQ(config.error().code, ErrorCode::kUnsupported) << config.error().message;
-    EXPECT_NE(config.error().message.find(key), std::string::npos) << config.error().message;
+    EXPECT_TRUE(fails_with(parse_with(key, value), ErrorCode::kUnsupported, key)) << key;
   }
 }
 
@@ -136,23 +127,19 @@ TEST(PeftConfig, RefusesWrongValuesByName) {
                                                                             {"rank_pattern", {1, 2}},
                                                                             {"rank_pattern", {{"q_proj", 0}}},
                                                                             {"alpha_pattern", {{"q_proj", "a"}}}}) {
-    const auto config = parse_with(key, value);
-    ASSERT_FALSE(config.ok()) << key;
-    EXPECT_EQ(config.error().code, ErrorCode::kFormatError) << config.error().message;
-    EXPECT_NE(config.error().message.find(key), std::string::npos) << config.error().message;
+    EXPECT_TRUE(fails_with(parse_with(key, value), ErrorCode::kFormatError, key)) << key;
   }
   EXPECT_EQ(PeftConfig::parse("[]", "adapter_config.json").error().code, ErrorCode::kFormatError);
   EXPECT_EQ(PeftConfig::parse("{", "adapter_config.json").error().code, ErrorCode::kFormatError);
 }
 
 TEST(PeftConfig, IsReadAsPythonWritesIt) {
-  const auto config = PeftConfig::parse(
+  const auto config = must(PeftConfig::parse(
       "\xef\xbb\xbf{\"peft_type\": \"LORA\", \"r\": 4.0, \"lora_alpha\": 8, \"x\": NaN, \"rank_pattern\": {\"q_proj\": "
       "2}}",
-      "adapter_config.json");
-  ASSERT_TRUE(config.ok()) << config.error().message;
-  EXPECT_EQ(config->rank_of("q_proj").value(), 2u);
-  EXPECT_EQ(config->rank_of("k_proj").value(), 4u);
+      "adapter_config.json"));
+  EXPECT_EQ(config.rank_of("q_proj").value(), 2u);
+  EXPECT_EQ(config.rank_of("k_proj").value(), 4u);
 }
 
 }  // namespace

@@ -1,32 +1,26 @@
 #include "formats/chat_templates.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <fstream>
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 
 namespace realizar {
 namespace {
 
-namespace fs = std::filesystem;
-
 class TemplateFolder : public testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(root_ / kTemplateFolder); }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void put(const std::string& name, std::string_view content) const { std::ofstream(root_ / name) << content; }
+  void put(const std::string& name, std::string_view content) const { root_.put(name, content); }
 
   // "name=source@where", in order.
   std::vector<std::string> read(const std::optional<std::string>& config = std::nullopt) const {
-    const auto templates = folder_templates(root_, config);
-    EXPECT_TRUE(templates.ok()) << templates.error().message;
+    const auto templates = must(folder_templates(root_, config));
     std::vector<std::string> texts;
-    for (const NamedTemplate& one : *templates) texts.push_back(one.name + "=" + one.source + "@" + one.where);
+    for (const NamedTemplate& one : templates) texts.push_back(one.name + "=" + one.source + "@" + one.where);
     return texts;
   }
 
-  const fs::path root_ = fs::temp_directory_path() / ("rz_templates_" + std::to_string(::getpid()));
+  TempFolder root_;
 };
 
 TEST_F(TemplateFolder, AListHasNamedOnes) {

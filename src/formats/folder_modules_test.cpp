@@ -1,12 +1,12 @@
 #include "formats/folder_modules.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "formats/model_file.h"
 
 namespace realizar {
@@ -28,17 +28,10 @@ constexpr const char* kDense = R"({"in_features":1,"out_features":1,"bias":false
 class ModulesFolder : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::temp_directory_path() / ("rz_modules_" + std::to_string(::getpid()));
-    fs::create_directories(root_);
     put("config.json", "{}");
     put_tensor("model.safetensors", "own");
   }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void put(const std::string& name, std::string_view content) const {
-    fs::create_directories((root_ / name).parent_path());
-    std::ofstream(root_ / name, std::ios::binary) << content;
-  }
+  void put(const std::string& name, std::string_view content) const { root_.put(name, content); }
   void put_tensor(const std::string& file, const std::string& name) const {
     const std::string header = "{\"" + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
     const uint64_t n = header.size();
@@ -56,7 +49,7 @@ class ModulesFolder : public testing::Test {
     put("modules.json", json);
     EXPECT_NE(open_error().find(expected), std::string::npos) << json << "\n" << open_error();
   }
-  fs::path root_;
+  TempFolder root_;
 };
 
 TEST_F(ModulesFolder, AreReadUnderTheNamesThatTheyHave) {
@@ -66,15 +59,13 @@ TEST_F(ModulesFolder, AreReadUnderTheNamesThatTheyHave) {
   put_dense("second");
   put("modules.json", modules("", module("./Pool", "Pooling") + module("second", "Dense") + module("first/", "Dense") +
                                       module("4_Normalize", "Normalize") + module("5_Dropout", "Dropout")));
-  const auto file = ModelFile::open(root_);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  EXPECT_TRUE(file->metadata().contains("1_Pooling.pooling_mode_cls_token"));
-  EXPECT_FALSE(file->metadata().contains("1_Pooling.pooling_mode_max_tokens"));
-  EXPECT_NE(file->find("2_Dense.linear.weight"), nullptr);
-  EXPECT_NE(file->find("3_Dense.linear.weight"), nullptr);
-  const auto found = read_folder_modules(root_);
-  ASSERT_TRUE(found.ok());
-  EXPECT_EQ(found->dense.front().lexically_normal(), root_ / "second");
+  const auto file = must(ModelFile::open(root_));
+  EXPECT_TRUE(file.metadata().contains("1_Pooling.pooling_mode_cls_token"));
+  EXPECT_FALSE(file.metadata().contains("1_Pooling.pooling_mode_max_tokens"));
+  EXPECT_NE(file.find("2_Dense.linear.weight"), nullptr);
+  EXPECT_NE(file.find("3_Dense.linear.weight"), nullptr);
+  const auto found = must(read_folder_modules(root_));
+  EXPECT_EQ(found.dense.front().lexically_normal(), root_ / "second");
 }
 
 TEST_F(ModulesFolder, TheTransformerMayHaveAFolder) {
@@ -85,11 +76,10 @@ TEST_F(ModulesFolder, TheTransformerMayHaveAFolder) {
   put("0_Transformer/tokenizer.json", "{}");
   put("1_Pooling/config.json", R"({"pooling_mode":"cls"})");
   put("modules.json", modules("0_Transformer", module("1_Pooling", "Pooling")));
-  const auto file = ModelFile::open(root_);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  EXPECT_NE(file->find("own"), nullptr);
-  EXPECT_TRUE(file->metadata().contains("1_Pooling.pooling_mode_cls_token"));
-  EXPECT_EQ(file->side_files()->tokenizer_json, "{}");
+  const auto file = must(ModelFile::open(root_));
+  EXPECT_NE(file.find("own"), nullptr);
+  EXPECT_TRUE(file.metadata().contains("1_Pooling.pooling_mode_cls_token"));
+  EXPECT_EQ(file.side_files()->tokenizer_json, "{}");
 }
 
 TEST_F(ModulesFolder, WhatIsNamedAndAbsentIsAnError) {
@@ -147,10 +137,9 @@ TEST_F(ModulesFolder, AListThatIsNoneIsRefused) {
 TEST_F(ModulesFolder, WithoutAListTheUsualFoldersCount) {
   put("1_Pooling/config.json", R"({"pooling_mode_lasttoken":true})");
   put_tensor("2_Dense/model.safetensors", "linear.weight");
-  auto file = ModelFile::open(root_);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  EXPECT_TRUE(file->metadata().contains("1_Pooling.pooling_mode_lasttoken"));
-  EXPECT_NE(file->find("2_Dense.linear.weight"), nullptr);
+  auto file = must(ModelFile::open(root_));
+  EXPECT_TRUE(file.metadata().contains("1_Pooling.pooling_mode_lasttoken"));
+  EXPECT_NE(file.find("2_Dense.linear.weight"), nullptr);
   put("2_Dense/config.json", R"({"activation_function":"torch.nn.modules.activation.Tanh"})");
   EXPECT_NE(open_error().find("Tanh"), std::string::npos) << open_error();
 }

@@ -1,14 +1,14 @@
 #include "formats/hf_folder.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "formats/model_file.h"
 
 namespace realizar {
@@ -20,17 +20,8 @@ constexpr const char* kIndex = "model.safetensors.index.json";
 
 class PartsFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    root_ = fs::temp_directory_path() / ("rz_parts_" + std::to_string(::getpid()));
-    fs::create_directories(root_);
-    put("config.json", "{}");
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void put(const std::string& name, std::string_view content) const {
-    fs::create_directories((root_ / name).parent_path());
-    std::ofstream(root_ / name, std::ios::binary) << content;
-  }
+  void SetUp() override { put("config.json", "{}"); }
+  void put(const std::string& name, std::string_view content) const { root_.put(name, content); }
   // A file with tensors of these names, with one number each.
   void put_tensors(const std::string& name, const std::vector<std::string>& tensors, char byte = '\x01') const {
     std::string header = "{";
@@ -66,7 +57,7 @@ class PartsFolder : public testing::Test {
     for (const std::string& note : file->notes()) text += note + "\n";
     return text;
   }
-  fs::path root_;
+  TempFolder root_;
 };
 
 TEST_F(PartsFolder, ReadsWhatThePartsHoldWhateverTheIndexNames) {
@@ -93,9 +84,8 @@ TEST_F(PartsFolder, TakesTheTensorThatTheIndexMeansWhereTwoPartsHaveIt) {
   put_tensors("two.safetensors", {"a"}, '\x02');
   for (const auto& [file, byte] : {std::pair("one.safetensors", 1), std::pair("two.safetensors", 2)}) {
     put_index(std::string(R"({"b":"one.safetensors","c":"two.safetensors","a":")") + file + "\"}");
-    const auto model = ModelFile::open(root_);
-    ASSERT_TRUE(model.ok()) << model.error().message;
-    EXPECT_EQ(model->find("a")->data.front(), static_cast<std::byte>(byte)) << file;
+    const auto model = must(ModelFile::open(root_));
+    EXPECT_EQ(model.find("a")->data.front(), static_cast<std::byte>(byte)) << file;
   }
   put_index(R"({"b":"one.safetensors","c":"two.safetensors"})");
   EXPECT_NE(open_error().find("'a'"), std::string::npos) << open_error();

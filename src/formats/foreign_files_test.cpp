@@ -1,12 +1,12 @@
 #include "formats/foreign_files.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "formats/gguf_writer.h"
 #include "formats/model_file.h"
 
@@ -17,25 +17,14 @@ namespace fs = std::filesystem;
 
 class ForeignFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    root_ = fs::temp_directory_path() / ("rz_foreign_files_" + std::to_string(::getpid()));
-    fs::create_directories(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  fs::path put(const std::string& name, const std::string& content) const {
-    std::ofstream(root_ / name, std::ios::binary) << content;
-    return root_ / name;
-  }
+  fs::path put(const std::string& name, const std::string& content) const { return root_.put(name, content); }
   static void expect_refused(const fs::path& path, const std::string& expected) {
     const auto file = ModelFile::open(path);
-    ASSERT_FALSE(file.ok());
-    EXPECT_EQ(file.error().code, ErrorCode::kUnsupported);
-    EXPECT_NE(file.error().message.find(expected), std::string::npos) << file.error().message;
+    ASSERT_TRUE(fails_with(file, ErrorCode::kUnsupported, expected));
     EXPECT_TRUE(file.error().message.starts_with(path.string())) << file.error().message;
   }
 
-  fs::path root_;
+  TempFolder root_;
 };
 
 TEST_F(ForeignFiles, AreToldByTheirFirstBytesWithWhatToDo) {
@@ -54,9 +43,7 @@ TEST_F(ForeignFiles, AreToldByTheirFirstBytesWithWhatToDo) {
 
 TEST_F(ForeignFiles, OthersAreNamedByWhatWasExpected) {
   for (const std::string content : {"", "G", "GGU", "hello, this is text", "tjg"}) {
-    const auto file = ModelFile::open(put("model.gguf", content));
-    ASSERT_FALSE(file.ok());
-    EXPECT_NE(file.error().message.find("does not begin with 'GGUF'"), std::string::npos) << file.error().message;
+    EXPECT_TRUE(fails_with(ModelFile::open(put("model.gguf", content)), "does not begin with 'GGUF'"));
   }
 }
 

@@ -1,14 +1,14 @@
 #include "formats/gguf_kind.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "formats/gguf_writer.h"
 #include "formats/model_file.h"
 
@@ -77,20 +77,14 @@ TEST(GgufKind, NamesTellOfCompanions) {
 
 class KindFolder : public testing::Test {
  protected:
-  void SetUp() override {
-    root_ = fs::temp_directory_path() / ("rz_kinds_" + std::to_string(::getpid()));
-    fs::create_directories(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
   void put(const std::string& name, const TextKeys& keys) const { ASSERT_TRUE(file_of(keys).write(root_ / name).ok()); }
-  fs::path root_;
+  TempFolder root_;
 };
 
 TEST_F(KindFolder, HasOneModelBesideItsCompanions) {
   put("vision.gguf", {{"general.architecture", "clip"}});
   auto found = find_gguf(root_);
-  ASSERT_FALSE(found.ok());
-  EXPECT_NE(found.error().message.find("vision.gguf is a projector"), std::string::npos) << found.error().message;
+  ASSERT_TRUE(fails_with(found, "vision.gguf is a projector"));
   put("data.gguf", {{"general.type", "imatrix"}});
   put("poet.gguf", {{"general.architecture", "llama"}, {"general.type", "adapter"}});
   put("m-imatrix.gguf", {{"general.architecture", "llama"}});
@@ -101,12 +95,11 @@ TEST_F(KindFolder, HasOneModelBesideItsCompanions) {
 
 TEST_F(KindFolder, AConfigBesideAGgufFileMakesNoOtherModel) {
   put("m.gguf", {{"general.architecture", "llama"}});
-  std::ofstream(root_ / "config.json") << "{}";
-  auto file = ModelFile::open(root_);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  EXPECT_EQ(file->format(), FileFormat::kGguf);
-  std::ofstream(root_ / "model.safetensors") << "x";
-  EXPECT_NE(ModelFile::open(root_).error().message.find("model.safetensors"), std::string::npos);
+  root_.put("config.json", "{}");
+  auto file = must(ModelFile::open(root_));
+  EXPECT_EQ(file.format(), FileFormat::kGguf);
+  root_.put("model.safetensors", "x");
+  EXPECT_TRUE(fails_with(ModelFile::open(root_), "model.safetensors"));
 }
 
 TEST_F(KindFolder, PartsMayBeInCapitals) {
@@ -117,10 +110,9 @@ TEST_F(KindFolder, PartsMayBeInCapitals) {
     writer.add_tensor("t" + std::to_string(no), TypeId::kF32, {1}, std::vector<float>{1});
     ASSERT_TRUE(writer.write(root_ / (no == 0 ? "M-00001-of-00002.GGUF" : "m-00002-of-00002.gguf")).ok());
   }
-  for (const fs::path& path : {root_, root_ / "M-00001-of-00002.GGUF", root_ / "m-00002-of-00002.gguf"}) {
-    const auto file = ModelFile::open(path);
-    ASSERT_TRUE(file.ok()) << file.error().message;
-    EXPECT_EQ(file->tensors().size(), 2u) << path;
+  for (const fs::path& path : {fs::path(root_), root_ / "M-00001-of-00002.GGUF", root_ / "m-00002-of-00002.gguf"}) {
+    const auto file = must(ModelFile::open(path));
+    EXPECT_EQ(file.tensors().size(), 2u) << path;
   }
   EXPECT_EQ(parts_of_gguf(root_ / "M-00001-of-00002.GGUF").size(), 2u);
 }

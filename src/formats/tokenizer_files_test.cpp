@@ -1,12 +1,13 @@
 #include "formats/tokenizer_files.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 
 namespace realizar {
 namespace {
@@ -16,25 +17,16 @@ using nlohmann::json;
 
 class TokenizerFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    root_ = fs::path(testing::TempDir()) / ("rz_tokens_" + std::to_string(::getpid()) + "_" +
-                                            testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(root_);
-    fs::create_directories(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void put(const std::string& name, const std::string& text) { std::ofstream(root_ / name) << text; }
+  void put(const std::string& name, const std::string& text) { root_.put(name, text); }
 
   SideFiles read() {
     SideFiles files;
-    const Status status = read_tokenizer_files(root_, files);
-    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error().message);
+    must(read_tokenizer_files(root_, files));
     return files;
   }
   json settings() { return json::parse(read().tokenizer_config_json.value_or("{}")); }
 
-  fs::path root_;
+  TempFolder root_;
 };
 
 constexpr const char* kChatMl = R"({"<|im_start|>": 32001, "<|im_end|>": 32000, "<pad>": 32002, "word": 32003})";

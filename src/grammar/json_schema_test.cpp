@@ -1,5 +1,6 @@
 #include "grammar/json_schema.h"
 
+#include "base/result_checks.h"
 #include "grammar/schema/keywords.h"
 #include "grammar/test_support.h"
 
@@ -175,14 +176,14 @@ TEST(JsonSchema, KeepsBoundsExactly) {
       EXPECT_EQ(matches(*number, std::to_string(i)), i >= low && i <= high) << i << " in " << bounds;
     }
   }
-  const auto number = Grammar::from_json_schema(R"({"type": "number", "minimum": -0.35, "exclusiveMaximum": 1.07})");
-  ASSERT_TRUE(number.ok());
+  const auto number =
+      must(Grammar::from_json_schema(R"({"type": "number", "minimum": -0.35, "exclusiveMaximum": 1.07})"));
   for (int i = -200; i <= 200; ++i) {
     const int n = std::abs(i);
     const std::string digits = std::to_string(n % 100);
     const std::string text =
         (i < 0 ? "-" : "") + std::to_string(n / 100) + "." + std::string(2 - digits.size(), '0') + digits;
-    EXPECT_EQ(matches(*number, text), i >= -35 && i < 107) << text;
+    EXPECT_EQ(matches(number, text), i >= -35 && i < 107) << text;
   }
 }
 
@@ -485,10 +486,7 @@ TEST(JsonSchema, LeavesOutWhatNothingSatisfies) {
   });
   const std::string required =
       R"({"type": "object", "properties": {"c": {"$ref": "#/$defs/y"}}, "required": ["c"], )" + never;
-  const auto grammar = Grammar::from_json_schema(required);
-  ASSERT_FALSE(grammar.ok());
-  EXPECT_EQ(grammar.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(grammar.error().subject, "#/$defs/x");
+  EXPECT_TRUE(fails_with(Grammar::from_json_schema(required), ErrorCode::kInvalidArgument, "", "#/$defs/x"));
 }
 
 TEST(JsonSchema, RefusesByName) {
@@ -602,8 +600,7 @@ TEST(JsonSchema, TakesBoundsOfAnyDouble) {
        {R"({"type": "number", "maximum": 1.7976931348623157e308})",
         R"({"type": "number", "minimum": -1.7976931348623157e308})",
         R"({"type": "integer", "minimum": -9223372036854775808, "maximum": 9223372036854775807})"}) {
-    const auto grammar = Grammar::from_json_schema(schema);
-    EXPECT_TRUE(grammar.ok()) << schema << ": " << grammar.error().message;
+    must(Grammar::from_json_schema(schema), schema);
   }
 }
 
@@ -630,38 +627,34 @@ TEST(JsonSchema, TakesManyOptionalProperties) {
   for (int i = 0; i < 300; ++i)
     schema += std::string(i == 0 ? "" : ",") + "\"name" + std::to_string(i) + "\": {\"type\": \"string\"}";
   schema += "}, \"additionalProperties\": false}";
-  const auto grammar = Grammar::from_json_schema(schema);
-  ASSERT_TRUE(grammar.ok()) << grammar.error().message;
-  EXPECT_TRUE(matches(*grammar, R"({"name7": "a", "name250": "b", "name299": "c"})"));
-  EXPECT_FALSE(matches(*grammar, R"({"name7": "a", "name6": "b"})"));
-  EXPECT_LT((*grammar)->automaton().states.size(), 20'000u);
+  const auto grammar = must(Grammar::from_json_schema(schema));
+  EXPECT_TRUE(matches(grammar, R"({"name7": "a", "name250": "b", "name299": "c"})"));
+  EXPECT_FALSE(matches(grammar, R"({"name7": "a", "name6": "b"})"));
+  EXPECT_LT(grammar->automaton().states.size(), 20'000u);
 }
 
 // Alternatives are parallel, for any number of them.
 TEST(JsonSchema, TakesPatternsOfManyAlternatives) {
   std::string pattern = "^(w0";
   for (int i = 1; i < 500; ++i) pattern += "|w" + std::to_string(i);
-  const auto grammar = Grammar::from_json_schema(R"({"type": "string", "pattern": ")" + pattern + ")$\"}");
-  ASSERT_TRUE(grammar.ok()) << grammar.error().message;
-  for (const char* text : {"\"w0\"", "\"w499\""}) EXPECT_TRUE(matches(*grammar, text)) << text;
-  for (const char* text : {"\"w\"", "\"w500\""}) EXPECT_FALSE(matches(*grammar, text)) << text;
+  const auto grammar = must(Grammar::from_json_schema(R"({"type": "string", "pattern": ")" + pattern + ")$\"}"));
+  for (const char* text : {"\"w0\"", "\"w499\""}) EXPECT_TRUE(matches(grammar, text)) << text;
+  for (const char* text : {"\"w\"", "\"w500\""}) EXPECT_FALSE(matches(grammar, text)) << text;
 }
 
 TEST(JsonSchema, AnyObject) {
-  const auto grammar = Grammar::any_json_object();
-  ASSERT_TRUE(grammar.ok());
-  EXPECT_TRUE(matches(*grammar, R"({"a": [1, {"b": null}], "": "x"})"));
-  EXPECT_TRUE(matches(*grammar, "{}"));
-  EXPECT_FALSE(matches(*grammar, "[]"));
-  EXPECT_FALSE(matches(*grammar, "{} "));
+  const auto grammar = must(Grammar::any_json_object());
+  EXPECT_TRUE(matches(grammar, R"({"a": [1, {"b": null}], "": "x"})"));
+  EXPECT_TRUE(matches(grammar, "{}"));
+  EXPECT_FALSE(matches(grammar, "[]"));
+  EXPECT_FALSE(matches(grammar, "{} "));
 }
 
 // A model must not be able to emit whitespace forever.
 TEST(JsonSchema, BoundsWhitespace) {
-  const auto grammar = Grammar::any_json_object();
-  ASSERT_TRUE(grammar.ok());
+  const auto grammar = must(Grammar::any_json_object());
   for (const char* blank : {" ", "\n", "\t"}) {
-    Matcher matcher = matcher_of(*grammar);
+    Matcher matcher = matcher_of(grammar);
     ASSERT_TRUE(matcher.accept_bytes("{"));
     size_t n = 0;
     while (matcher.accept_bytes(blank)) ASSERT_LE(++n, 100u);
@@ -707,10 +700,9 @@ TEST(JsonSchema, RelaxesWhatIsNotBuilt) {
   };
   for (const Sentences& test : cases) {
     EXPECT_FALSE(Grammar::from_json_schema(test.grammar).ok()) << test.grammar;
-    const auto grammar = Grammar::from_json_schema(test.grammar, {}, {.relaxed = true});
-    ASSERT_TRUE(grammar.ok()) << test.grammar << ": " << grammar.error().message;
-    for (const auto& text : test.accepted) EXPECT_TRUE(matches(*grammar, text)) << test.grammar << " on " << text;
-    for (const auto& text : test.rejected) EXPECT_FALSE(matches(*grammar, text)) << test.grammar << " on " << text;
+    const auto grammar = must(Grammar::from_json_schema(test.grammar, {}, {.relaxed = true}), test.grammar);
+    for (const auto& text : test.accepted) EXPECT_TRUE(matches(grammar, text)) << test.grammar << " on " << text;
+    for (const auto& text : test.rejected) EXPECT_FALSE(matches(grammar, text)) << test.grammar << " on " << text;
   }
 }
 
@@ -735,9 +727,8 @@ TEST(JsonSchema, NamesWhatItLeavesOut) {
       {R"({"type": "object", "oneOf": [{"required": ["a"]}, {"required": ["b"]}]})", {}},
   };
   for (const auto& [schema, places] : cases) {
-    const auto grammar = Grammar::from_json_schema(schema, {}, {.relaxed = true});
-    ASSERT_TRUE(grammar.ok()) << schema << ": " << grammar.error().message;
-    EXPECT_EQ((*grammar)->left_out(), places) << schema;
+    const auto grammar = must(Grammar::from_json_schema(schema, {}, {.relaxed = true}), schema);
+    EXPECT_EQ(grammar->left_out(), places) << schema;
   }
 }
 
@@ -764,12 +755,10 @@ TEST(JsonSchema, NullableIsAType) {
 TEST(JsonSchema, BeginsAtAnyPlace) {
   const std::string schema = R"({"properties": {"a/b%20": {"$ref": "#/$defs/n"}, "c": {"$ref": "#"}},
                                  "required": ["c"], "$defs": {"n": {"type": "null"}}})";
-  const auto schema_rules = compile_json_schema(schema, {}, {.root = path_to("#/properties", "a/b%20")});
-  ASSERT_TRUE(schema_rules.ok()) << schema_rules.error().message;
-  const auto grammar = Grammar::from_rules(schema_rules->rules);
-  ASSERT_TRUE(grammar.ok());
-  EXPECT_TRUE(matches(*grammar, "null"));
-  EXPECT_FALSE(matches(*grammar, "1"));
+  const auto schema_rules = must(compile_json_schema(schema, {}, {.root = path_to("#/properties", "a/b%20")}));
+  const auto grammar = must(Grammar::from_rules(schema_rules.rules));
+  EXPECT_TRUE(matches(grammar, "null"));
+  EXPECT_FALSE(matches(grammar, "1"));
 }
 
 }  // namespace

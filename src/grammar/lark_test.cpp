@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result_checks.h"
 #include "grammar/rule_copy.h"
 #include "grammar/test_support.h"
 
@@ -10,9 +11,7 @@ namespace realizar::grammar {
 namespace {
 
 std::shared_ptr<const Grammar> compiled(const RuleSet& rules) {
-  auto grammar = Grammar::from_rules(rules);
-  EXPECT_TRUE(grammar.ok()) << grammar.error().message;
-  return grammar.ok() ? *grammar : nullptr;
+  return must(Grammar::from_rules(rules));
 }
 
 struct LarkCase {
@@ -22,9 +21,8 @@ struct LarkCase {
 
 void expect_lark(const std::vector<LarkCase>& cases) {
   for (const LarkCase& test : cases) {
-    const auto rules = parse_lark(test.grammar, "g");
-    ASSERT_TRUE(rules.ok()) << test.grammar << ": " << rules.error().message;
-    const auto grammar = compiled(*rules);
+    const auto rules = must(parse_lark(test.grammar, "g"), test.grammar);
+    const auto grammar = compiled(rules);
     for (const auto& text : test.accepted) EXPECT_TRUE(matches(grammar, text)) << test.grammar << " on " << text;
     for (const auto& text : test.rejected) EXPECT_FALSE(matches(grammar, text)) << test.grammar << " on " << text;
   }
@@ -90,11 +88,9 @@ change_line: ("+" | "-" | " ") /(.*)/ LF
 TEST(Lark, WhatIsWrongIsToldWithItsLine) {
   const auto told = [](const char* source, const std::string& part, ErrorCode code = ErrorCode::kInvalidArgument) {
     const auto rules = parse_lark(source, "tools[1]");
-    ASSERT_FALSE(rules.ok()) << source;
-    EXPECT_EQ(rules.error().code, code) << source;
-    EXPECT_EQ(rules.error().subject, "tools[1]");
+    ASSERT_TRUE(fails_with(rules, code, "", "tools[1]")) << source;
     EXPECT_TRUE(rules.error().message.starts_with("tools[1]: ")) << rules.error().message;
-    EXPECT_NE(rules.error().message.find(part), std::string::npos) << rules.error().message;
+    EXPECT_TRUE(fails_with(rules, part));
   };
   told("", "start");
   told("begin: \"a\"", "start");
@@ -122,12 +118,12 @@ TEST(Lark, WhatIsWrongIsToldWithItsLine) {
 }
 
 TEST(RuleCopy, TextsAreSpelledAsInsideAJsonString) {
-  const auto rules = parse_lark("start: \"say \\\"\" WORD \"\\\"\\n\" (\"\\t\" | \"\\u00e9\")\nWORD: /[^a-z]+/", "g");
-  ASSERT_TRUE(rules.ok()) << rules.error().message;
+  const auto rules =
+      must(parse_lark("start: \"say \\\"\" WORD \"\\\"\\n\" (\"\\t\" | \"\\u00e9\")\nWORD: /[^a-z]+/", "g"));
   for (const bool is_json : {false, true}) {
     RuleBook book;
     const RuleId root = book.named("root");
-    book.define(root, book.sequence({book.literal("<"), copy_rules(book, *rules, is_json), book.literal(">")}));
+    book.define(root, book.sequence({book.literal("<"), copy_rules(book, rules, is_json), book.literal(">")}));
     const auto grammar = compiled(book.take(root));
     EXPECT_EQ(matches(grammar, "<say \"A\\\"\n\t>"), !is_json);
     EXPECT_EQ(matches(grammar, R"(<say \"A\\\"\n\t>)"), is_json);

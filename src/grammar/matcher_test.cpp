@@ -1,8 +1,8 @@
 #include "grammar/matcher.h"
 
-#include <limits>
 #include <random>
 
+#include "base/result_checks.h"
 #include "grammar/test_support.h"
 
 namespace realizar::grammar {
@@ -97,10 +97,9 @@ TEST(Matcher, MasksEqualTryingEveryToken) {
   std::mt19937 random(1);
   int n_too_costly = 0;
   for (const char* source : sources) {
-    const auto grammar = Grammar::from_gbnf(source);
-    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    const auto grammar = must(Grammar::from_gbnf(source));
     SCOPED_TRACE(source);
-    expect_masks_equal_trying(*grammar, 30, 80, random, n_too_costly);
+    expect_masks_equal_trying(grammar, 30, 80, random, n_too_costly);
   }
   EXPECT_EQ(n_too_costly, 0);
 }
@@ -117,10 +116,9 @@ TEST(Matcher, MasksOfSchemasEqualTryingEveryToken) {
   std::mt19937 random(2);
   int n_too_costly = 0;
   for (const char* schema : schemas) {
-    const auto grammar = Grammar::from_json_schema(schema);
-    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
+    const auto grammar = must(Grammar::from_json_schema(schema));
     SCOPED_TRACE(schema);
-    expect_masks_equal_trying(*grammar, 20, 80, random, n_too_costly);
+    expect_masks_equal_trying(grammar, 20, 80, random, n_too_costly);
   }
   EXPECT_EQ(n_too_costly, 0);
 }
@@ -209,9 +207,8 @@ TEST(Matcher, NoCallDoesMuchMoreThanItMay) {
   Mask mask(trie->mask_words());
   std::mt19937 random(5);
   for (const std::string& source : ambiguous_grammars(300)) {
-    const auto grammar = Grammar::from_gbnf(source);
-    ASSERT_TRUE(grammar.ok()) << grammar.error().message;
-    Matcher matcher(std::make_shared<MaskCache>(*grammar, trie));
+    const auto grammar = must(Grammar::from_gbnf(source));
+    Matcher matcher(std::make_shared<MaskCache>(grammar, trie));
     for (int n_tokens = 0; n_tokens < 4; ++n_tokens) {
       MaskProgress progress = MaskProgress::kUnderWay;
       while (progress == MaskProgress::kUnderWay) {
@@ -233,16 +230,14 @@ TEST(Matcher, NoCallDoesMuchMoreThanItMay) {
 
 // No token is forbidden silently.
 TEST(Matcher, AStepThatIsTooAmbiguousMakesTheMaskTooCostly) {
-  const auto grammar = Grammar::from_gbnf(ambiguous_grammars(600)[0]);
-  ASSERT_TRUE(grammar.ok()) << grammar.error().message;
-  Matcher matcher(std::make_shared<MaskCache>(*grammar, trie_of(small_vocabulary())));
+  const auto grammar = must(Grammar::from_gbnf(ambiguous_grammars(600)[0]));
+  Matcher matcher(std::make_shared<MaskCache>(grammar, trie_of(small_vocabulary())));
   EXPECT_EQ(prepare_all(matcher, 1000), MaskProgress::kTooCostly);
 }
 
 TEST(Matcher, ATokenThatIsAcceptedLaterAndNotAllowedChangesNothing) {
-  const auto grammar = Grammar::from_gbnf("root ::= \"abc\"");
-  ASSERT_TRUE(grammar.ok());
-  Matcher matcher = matcher_of(*grammar);
+  const auto grammar = must(Grammar::from_gbnf("root ::= \"abc\""));
+  Matcher matcher = matcher_of(grammar);
   matcher.accept_later(TokenId{'a'});
   matcher.accept_later(TokenId{'x'});
   EXPECT_FALSE(matcher.is_complete());
@@ -262,9 +257,8 @@ TEST(SetMemo, FindsWhatWasInsertedWhileItGrows) {
 }
 
 TEST(Matcher, RefusesWithoutMoving) {
-  const auto grammar = Grammar::from_gbnf("root ::= \"abc\"");
-  ASSERT_TRUE(grammar.ok());
-  Matcher matcher = matcher_of(*grammar);
+  const auto grammar = must(Grammar::from_gbnf("root ::= \"abc\""));
+  Matcher matcher = matcher_of(grammar);
   EXPECT_FALSE(matcher.accept_bytes("abd"));
   EXPECT_FALSE(matcher.accept(TokenId{'b'}));
   EXPECT_FALSE(matcher.accept(TokenId{-1}));
@@ -277,9 +271,8 @@ TEST(Matcher, RefusesWithoutMoving) {
 }
 
 TEST(Matcher, CopiesGoTheirOwnWays) {
-  const auto grammar = Grammar::from_gbnf("root ::= \"ab\" | \"cd\" | \"ae\"");
-  ASSERT_TRUE(grammar.ok());
-  Matcher matcher = matcher_of(*grammar);
+  const auto grammar = must(Grammar::from_gbnf("root ::= \"ab\" | \"cd\" | \"ae\""));
+  Matcher matcher = matcher_of(grammar);
   Matcher saved = matcher;
   ASSERT_TRUE(matcher.accept_bytes("a"));
   ASSERT_TRUE(saved.accept_bytes("cd"));
@@ -288,11 +281,11 @@ TEST(Matcher, CopiesGoTheirOwnWays) {
 
 // A cache too small for anything starts over at each call, without a visible effect.
 TEST(Matcher, OutlivesItsCachesTables) {
-  const auto grammar = Grammar::from_json_schema(R"({"type": "array", "items": {"type": "string", "maxLength": 200}})");
-  ASSERT_TRUE(grammar.ok());
+  const auto grammar =
+      must(Grammar::from_json_schema(R"({"type": "array", "items": {"type": "string", "maxLength": 200}})"));
   const auto trie = trie_of(small_vocabulary());
-  const auto small = std::make_shared<MaskCache>(*grammar, trie, 1);
-  const auto large = std::make_shared<MaskCache>(*grammar, trie);
+  const auto small = std::make_shared<MaskCache>(grammar, trie, 1);
+  const auto large = std::make_shared<MaskCache>(grammar, trie);
   Matcher first(small), second(small), expected(large);
   Mask mask(trie->mask_words()), expected_mask(trie->mask_words());
   for (const char byte : std::string(R"(["abc", ["x"]])")) {
@@ -310,10 +303,9 @@ TEST(Matcher, OutlivesItsCachesTables) {
 
 // Near the limit of the stack's depth the masks still agree with accept().
 TEST(Matcher, MasksHoldAtTheDepthsLimit) {
-  const auto grammar = Grammar::from_gbnf("root ::= \"(\" root \")\" | \"x\"");
-  ASSERT_TRUE(grammar.ok());
+  const auto grammar = must(Grammar::from_gbnf("root ::= \"(\" root \")\" | \"x\""));
   const auto trie = trie_of(small_vocabulary());
-  Matcher matcher(std::make_shared<MaskCache>(*grammar, trie, size_t{64} << 20, 0));
+  Matcher matcher(std::make_shared<MaskCache>(grammar, trie, size_t{64} << 20, 0));
   Mask mask(trie->mask_words());
   const auto tokens = small_vocabulary();
   for (int depth = 0; depth < 1100 && matcher.accept_bytes("("); ++depth) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/result_checks.h"
 #include "grammar/test_support.h"
 
 namespace realizar::grammar {
@@ -10,9 +11,7 @@ namespace {
 std::shared_ptr<const Grammar> grammar_of(RuleBook& book, ExprId body) {
   const RuleId root = book.named("root");
   book.define(root, body);
-  const auto grammar = Grammar::from_rules(book.take(root));
-  EXPECT_TRUE(grammar.ok()) << grammar.error().message;
-  return grammar.ok() ? *grammar : nullptr;
+  return must(Grammar::from_rules(book.take(root)));
 }
 
 TEST(RuleBook, AnExpressionMayStandInSeveralPlaces) {

@@ -5,11 +5,12 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "base/result_checks.h"
 
 namespace realizar::mcp {
 namespace {
@@ -63,9 +64,8 @@ TEST(StdioTransport, AnAnswerIsThatOfItsRequest) {
   Rig rig("read line; " + answer(9, "9") +
           R"(echo '{"jsonrpc": "2.0", "method": "notifications/message"}'; echo "$line" >&2; )" +
           answer(1, R"({"a": 1})") + "read line");
-  const auto got = rig.ask();
-  ASSERT_TRUE(got.ok()) << got.error().message;
-  EXPECT_EQ(got->result, (Json{{"a", 1}}));
+  const auto got = must(rig.ask());
+  EXPECT_EQ(got.result, (Json{{"a", 1}}));
   EXPECT_EQ(rig.log.wait_for_first(), R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})");
 }
 
@@ -78,9 +78,8 @@ TEST(StdioTransport, ItsOwnRequestsAreAnswered) {
 
 TEST(StdioTransport, AnErrorOfTheServerIsAnAnswer) {
   Rig rig(R"(read line; echo '{"jsonrpc": "2.0", "id": 1, "error": {"code": -3, "message": "no"}}'; read line)");
-  const auto got = rig.ask();
-  ASSERT_TRUE(got.ok()) << got.error().message;
-  EXPECT_EQ(got->error->message, "no");
+  const auto got = must(rig.ask());
+  EXPECT_EQ(got.error->message, "no");
 }
 
 TEST(StdioTransport, ItHasTheGivenEnvironmentAlone) {

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 
 #include "base/files.h"
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "formats/gguf_writer.h"
 
 namespace realizar {
@@ -32,34 +33,31 @@ std::string error_of(const std::vector<std::byte>& bytes) {
 }
 
 TEST(Imatrix, IsReadAsItWasWritten) {
-  const fs::path path = fs::temp_directory_path() / ("imatrix_test." + std::to_string(::getpid()));
+  const TempFolder folder;
+  const fs::path path = folder / "imatrix";
   const Imatrix written = small_imatrix();
   ASSERT_TRUE(written.write(path).ok());
-  const auto read = Imatrix::read(path);
-  fs::remove(path);
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(read->datasets, written.datasets);
-  EXPECT_EQ(read->n_chunks, 3u);
-  EXPECT_EQ(read->chunk_size, 512u);
-  ASSERT_EQ(read->entries.size(), 2u);
-  EXPECT_EQ(read->entries.at("blk.0.ffn_up_exps.weight").sums, written.entries.at("blk.0.ffn_up_exps.weight").sums);
-  EXPECT_EQ(read->entries.at("blk.0.ffn_up_exps.weight").counts, (std::vector<float>{1, 0, 3}));
+  const auto read = must(Imatrix::read(path));
+  EXPECT_EQ(read.datasets, written.datasets);
+  EXPECT_EQ(read.n_chunks, 3u);
+  EXPECT_EQ(read.chunk_size, 512u);
+  ASSERT_EQ(read.entries.size(), 2u);
+  EXPECT_EQ(read.entries.at("blk.0.ffn_up_exps.weight").sums, written.entries.at("blk.0.ffn_up_exps.weight").sums);
+  EXPECT_EQ(read.entries.at("blk.0.ffn_up_exps.weight").counts, (std::vector<float>{1, 0, 3}));
 }
 
 TEST(Imatrix, ANameThatTheFormatHasNoRoomForIsRefused) {
-  const fs::path path = fs::temp_directory_path() / ("imatrix_names." + std::to_string(::getpid()));
+  const TempFolder folder;
+  const fs::path path = folder / "imatrix";
   const std::string longest(55, 'n');
   Imatrix imatrix;
   imatrix.entries[longest] = {{1, 2}, {1}};
   ASSERT_TRUE(imatrix.write(path).ok());
-  const auto read = Imatrix::read(path);
+  const auto read = must(Imatrix::read(path));
+  EXPECT_EQ(read.entries.at(longest).sums, (std::vector<float>{1, 2}));
   fs::remove(path);
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(read->entries.at(longest).sums, (std::vector<float>{1, 2}));
   imatrix.entries[longest + "n"] = {{1, 2}, {1}};
-  const Status status = imatrix.write(path);
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.error().message.find("at most 55 bytes"), std::string::npos) << status.error().message;
+  EXPECT_TRUE(fails_with(imatrix.write(path), "at most 55 bytes"));
   EXPECT_FALSE(fs::exists(path));
 }
 
@@ -68,7 +66,7 @@ TEST(Imatrix, WeightsAreMeansAndAnExpertThatWasNeverChosenHasThatOfTheOthers) {
   EXPECT_EQ(imatrix.weights("blk.0.attn_q.weight", 1, 4).value(), (std::vector<float>{1, 2, 3, 4}));
   EXPECT_EQ(imatrix.weights("blk.0.ffn_up_exps.weight", 3, 2).value(), (std::vector<float>{1, 2, 2, 1.5f, 3, 1}));
   EXPECT_TRUE(imatrix.weights("blk.7.attn_q.weight", 1, 4).value().empty());
-  EXPECT_NE(imatrix.weights("blk.0.attn_q.weight", 1, 5).error().message.find("another model's"), std::string::npos);
+  EXPECT_TRUE(fails_with(imatrix.weights("blk.0.attn_q.weight", 1, 5), "another model's"));
 }
 
 TEST(Imatrix, SumsOfTwoRunsAreAdded) {
@@ -123,10 +121,9 @@ TEST(Imatrix, TheOlderFormatIsRead) {
   const float values[2] = {8, 2};
   put(values, sizeof values);
   put_int(7);
-  const auto imatrix = Imatrix::parse(bytes, "m.dat");
-  ASSERT_TRUE(imatrix.ok()) << imatrix.error().message;
-  EXPECT_EQ(imatrix->weights("t.wei", 1, 2).value(), (std::vector<float>{2, 0.5f}));
-  EXPECT_EQ(imatrix->n_chunks, 7u);
+  const auto imatrix = must(Imatrix::parse(bytes, "m.dat"));
+  EXPECT_EQ(imatrix.weights("t.wei", 1, 2).value(), (std::vector<float>{2, 0.5f}));
+  EXPECT_EQ(imatrix.n_chunks, 7u);
   for (size_t n = 0; n + 4 < bytes.size(); ++n) {
     EXPECT_FALSE(Imatrix::parse(std::span(bytes).first(n), "m.dat").ok()) << n;
   }

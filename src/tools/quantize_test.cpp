@@ -1,7 +1,6 @@
 #include "tools/quantize.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result_checks.h"
+#include "base/temp_folder.h"
 #include "formats/gguf_writer.h"
 #include "quant/finite.h"
 #include "tools/convert.h"
@@ -31,9 +32,6 @@ float largest_of(TypeId type) {
 
 class WrittenValues : public testing::Test {
  protected:
-  void SetUp() override { fs::create_directory(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // A file with a matrix in F32 whose last row has a large value. Its architecture is unknown, since any file can be
   // quantized.
   ModelFile with_value(float value) const {
@@ -48,12 +46,10 @@ class WrittenValues : public testing::Test {
   }
 
   Status quantize(const ModelFile& file, const QuantizeOptions& options) const {
-    const auto source = source_of(file);
-    EXPECT_TRUE(source.ok());
-    const auto plan = plan_types(*source, options);
-    EXPECT_TRUE(plan.ok());
+    const auto source = must(source_of(file));
+    const auto plan = must(plan_types(source, options));
     fs::remove(folder_ / "out.gguf");
-    return write_quantized(*source, *plan, options, {}, folder_ / "out.gguf");
+    return write_quantized(source, plan, options, {}, folder_ / "out.gguf");
   }
 
   // Whether it was refused by name and left no file; otherwise the file must contain a number close to the value.
@@ -66,9 +62,8 @@ class WrittenValues : public testing::Test {
       EXPECT_FALSE(fs::exists(out)) << type;
       return true;
     }
-    const auto made = ModelFile::open(out);
-    EXPECT_TRUE(made.ok());
-    const TensorInfo& tensor = made->tensors().front();
+    const auto made = must(ModelFile::open(out));
+    const TensorInfo& tensor = made.tensors().front();
     EXPECT_TRUE(all_finite(tensor.type, tensor.data.data(), tensor.n_elems())) << type;
     std::vector<float> back(tensor.n_elems());
     traits(tensor.type).decode(tensor.data.data(), back.data(), back.size());
@@ -76,7 +71,7 @@ class WrittenValues : public testing::Test {
     return false;
   }
 
-  const fs::path folder_ = fs::path(testing::TempDir()) / ("written_values." + std::to_string(::getpid()));
+  TempFolder folder_;
 };
 
 TEST_F(WrittenValues, NoTypeTakesAValueThatItCannotHold) {
@@ -104,11 +99,10 @@ TEST_F(WrittenValues, WithoutAMixtureEveryTensorKeepsItsType) {
   fs::rename(folder_ / "out.gguf", folder_ / "half.gguf");
   const ModelFile half = std::move(*ModelFile::open(folder_ / "half.gguf"));
   ASSERT_TRUE(quantize(half, {}).ok());
-  const auto copied = ModelFile::open(folder_ / "out.gguf");
-  ASSERT_TRUE(copied.ok());
-  EXPECT_EQ(copied->tensors().front().type, TypeId::kF16);
-  EXPECT_TRUE(std::ranges::equal(copied->tensors().front().data, half.tensors().front().data));
-  EXPECT_EQ(*copied->metadata().get_int("general.file_type"), 1);
+  const auto copied = must(ModelFile::open(folder_ / "out.gguf"));
+  EXPECT_EQ(copied.tensors().front().type, TypeId::kF16);
+  EXPECT_TRUE(std::ranges::equal(copied.tensors().front().data, half.tensors().front().data));
+  EXPECT_EQ(*copied.metadata().get_int("general.file_type"), 1);
 }
 
 TEST_F(WrittenValues, ACopyIsCheckedToo) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/result_checks.h"
 #include "engine/cache_sizes.h"
 #include "engine/engine.h"
 #include "model/model.h"
@@ -19,12 +20,8 @@ class EngineRig {
   EngineRig(const ModelFile& file, std::unique_ptr<Backend> backend, const engine::EngineOptions& options)
       : backend_(std::move(backend)) {
     EXPECT_TRUE(backend_->configure(engine::limits_for(options)).ok());
-    auto model = Model::load(file, *backend_, {.n_ctx = options.n_ctx});
-    EXPECT_TRUE(model.ok()) << model.error().message;
-    model_ = std::make_unique<Model>(std::move(*model));
-    auto engine = engine::Engine::create(*model_, *backend_, {}, options);
-    EXPECT_TRUE(engine.ok()) << engine.error().message;
-    engine_ = std::move(*engine);
+    model_ = std::make_unique<Model>(must(Model::load(file, *backend_, {.n_ctx = options.n_ctx})));
+    engine_ = must(engine::Engine::create(*model_, *backend_, {}, options));
   }
   engine::Engine* operator->() { return engine_.get(); }
   engine::Engine& engine() { return *engine_; }
@@ -50,6 +47,26 @@ inline Request request_for(std::vector<TokenId> prompt, uint64_t seed) {
   request.sampling.seed = seed;
   request.max_tokens = 6;
   return request;
+}
+
+// Requests have the same tokens by themselves, together, where one prompt is in chunks, and after a cached prefix.
+// `alone` and `together` make rigs with the given options. Returns how many tokens came from the cache.
+template <class Alone, class Together>
+uint32_t expect_independent_requests(const Alone& alone, const Together& together, uint32_t n_vocab = 200) {
+  const std::vector<Request> requests = {request_for(some_tokens(40, 7, n_vocab), 1),
+                                         request_for(some_tokens(3, 11, n_vocab), 2),
+                                         request_for(some_tokens(35, 7, n_vocab), 3)};
+  std::vector<std::vector<TokenId>> expected;
+  for (const Request& request : requests) {
+    expected.push_back(must(alone({.n_ctx = 64})->generate(request, {})).tokens);
+    EXPECT_EQ(expected.back().size(), 6u);
+  }
+  EngineRig rig = together({.n_ctx = 64, .max_seqs = 3, .max_batch_tokens = 16, .block_tokens = 16});
+  const auto generations = must(rig->generate_all(requests));
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(generations[i].tokens, expected[i]) << "request " << i;
+  const auto again = must(rig->generate(requests[0], {}));
+  EXPECT_EQ(again.tokens, expected[0]);
+  return again.stats.n_cached;
 }
 
 // A pool that one request fills, and host memory for evicted blocks.

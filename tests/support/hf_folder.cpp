@@ -1,11 +1,11 @@
 #include "support/hf_folder.h"
+#include "base/result_checks.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,7 +14,7 @@
 #include "model/config_reader.h"
 #include "quant/blocks.h"
 #include "quant/half.h"
-#include "support/reference_logits.h"
+#include "support/logits.h"
 #include "support/safetensors_writer.h"
 
 namespace realizar::test {
@@ -447,23 +447,13 @@ std::string hf_class_of(std::string_view config) {
   return std::string(config.substr(first, config.find('"', first) - first));
 }
 
-HfFolder::HfFolder(const std::string& name)
-    : path_(fs::path(testing::TempDir()) / ("realizar_hf_" + name + std::to_string(::getpid()))) {
-  fs::create_directories(path_);
-}
-
-HfFolder::~HfFolder() {
-  fs::remove_all(path_);
-}
-
 void HfFolder::write(const ModelFile& gguf, const std::string& config, HfFolderForm form, const std::string& prefix,
                      bool has_stacks) const {
-  const auto read = read_config(gguf);
-  ASSERT_TRUE(read.ok()) << read.error().message;
+  const auto read = must(read_config(gguf));
   const ArchSpec& spec = folder_spec(gguf, hf_class_of(config));
   AttentionConfig attention;
   DeltaNetConfig delta_net;
-  for (const LayerConfig& layer : read->layers) {
+  for (const LayerConfig& layer : read.layers) {
     if (const auto* own = std::get_if<AttentionConfig>(&layer.mixer)) attention = *own;
     if (const auto* own = std::get_if<DeltaNetConfig>(&layer.mixer)) delta_net = *own;
   }
@@ -472,34 +462,31 @@ void HfFolder::write(const ModelFile& gguf, const std::string& config, HfFolderF
   HfWriter writer(gguf, spec, attention, delta_net, form, prefix, has_stacks,
                   parsed.is_discarded() ? json::object() : parsed);
   if (config.find("num_nextn_predict_layers") != std::string::npos) {
-    writer.add_left_out("model.layers." + std::to_string(read->n_layers) + ".eh_proj.weight");
+    writer.add_left_out("model.layers." + std::to_string(read.n_layers) + ".eh_proj.weight");
   }
   if (!spec.hf_left_out.empty()) writer.add_left_out(std::string(spec.hf_left_out) + "linear_proj.0.weight");
   if (config.find("lora_adaptations") != std::string::npos) {
     writer.add_left_out("roberta.pooler.dense.parametrizations.weight.0.lora_A");
     writer.add_left_out("roberta.encoder.layers.1.mixer.Wqkv.parametrizations.weight.0.lora_B");
   }
-  writer.write(path_ / "model.safetensors");
-  std::ofstream(path_ / "config.json") << config;
+  writer.write(*this / "model.safetensors");
+  put("config.json", config);
 }
 
 void HfFolder::add(const std::string& name, const std::vector<uint64_t>& shape,
                    const std::vector<float>& values) const {
   SafetensorsWriter weights;
-  const auto file = ModelFile::open(path_);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  for (const TensorInfo& tensor : file->tensors()) {
+  const auto file = must(ModelFile::open(*this));
+  for (const TensorInfo& tensor : file.tensors()) {
     weights.add(std::string(tensor.name), "F32", {tensor.shape.begin(), tensor.shape.end()}, tensor.data);
   }
   weights.add(name, "F32", shape, std::as_bytes(std::span(values)));
-  fs::remove(path_ / "model.safetensors");  // the map keeps it
-  weights.write(path_ / "model.safetensors");
+  fs::remove(*this / "model.safetensors");  // the map keeps it
+  weights.write(*this / "model.safetensors");
 }
 
 std::vector<float> HfFolder::logits() const {
-  const auto file = ModelFile::open(path_);
-  EXPECT_TRUE(file.ok()) << file.error().message;
-  return file.ok() ? reference_logits(*file) : std::vector<float>();
+  return reference_logits(must(ModelFile::open(*this)));
 }
 
 }  // namespace realizar::test

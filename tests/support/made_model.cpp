@@ -1,19 +1,18 @@
 #include "support/made_model.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <sstream>
 
 #include "base/mapped_file.h"
+#include "base/temp_folder.h"
 #include "base/try.h"
 #include "support/tiny_model.h"
 
@@ -276,6 +275,12 @@ std::vector<std::string> made_names(const fs::path& folder) {
   return names;
 }
 
+std::vector<int> tokens_for(const fs::path& folder, const std::string& name) {
+  std::ifstream in(folder / (name + ".tokens.json"));
+  const auto json = nlohmann::json::parse(in);
+  return json.is_array() ? json : json["tokens"];
+}
+
 Result<ModelFile> open_conformance(const fs::path& folder, const std::string& name) {
   if (fs::exists(folder / (name + ".gguf"))) return ModelFile::open(folder / (name + ".gguf"));
   const auto entries = made_entries(folder);
@@ -283,14 +288,12 @@ Result<ModelFile> open_conformance(const fs::path& folder, const std::string& na
   if (entry == entries.end()) return ModelFile::open(folder / name);
   const auto writer = made_model(split(entry->second["made"]));
   if (!writer) return not_found(fmt::format("{}: no row of the architecture table has this name", name), name);
-  const fs::path path = fs::path(testing::TempDir()) / fmt::format("realizar_{}_{}.gguf", name, ::getpid());
+  const TempFolder temp;
+  const fs::path path = temp / (name + ".gguf");
   RZ_CHECK_OK(writer->write(path));
-  const auto hash = hash_of(*writer, path);
-  auto file = ModelFile::open(path);
-  fs::remove(path);  // the map keeps it
-  if (!hash.ok()) return hash.error();
-  RZ_CHECK_OK(check_hash(entry->second, *hash));
-  return file;
+  RZ_TRY(const MadeHash hash, hash_of(*writer, path));
+  RZ_CHECK_OK(check_hash(entry->second, hash));
+  return ModelFile::open(path);  // the map keeps it
 }
 
 }  // namespace realizar::test

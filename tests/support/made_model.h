@@ -30,6 +30,9 @@ std::vector<std::string> words_for(const std::filesystem::path& folder, const st
 // The names of all models with words in `folder`'s manifest.
 std::vector<std::string> made_names(const std::filesystem::path& folder);
 
+// The text of a model's reference logits.
+std::vector<int> tokens_for(const std::filesystem::path& folder, const std::string& name);
+
 // The model of a name: its file, or made from the manifest. Errors: those of ModelFile::open; FormatError if the made
 // model does not match the manifest's hashes, or it has none.
 Result<ModelFile> open_conformance(const std::filesystem::path& folder, const std::string& name);

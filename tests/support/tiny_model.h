@@ -3,23 +3,29 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <random>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "base/temp_folder.h"
 #include "base/try.h"
 #include "formats/gguf_writer.h"
 #include "formats/model_file.h"
 #include "model/arch/list.h"
 
 namespace realizar::test {
+
+// The model of a file that is deleted at once: the map keeps it.
+inline Result<ModelFile> opened(const GgufWriter& writer) {
+  const TempFolder folder;
+  RZ_CHECK_OK(writer.write(folder / "model.gguf"));
+  return ModelFile::open(folder / "model.gguf");
+}
 
 struct TinyTensor {
   std::string name;
@@ -63,14 +69,7 @@ struct TinyModel {
     return writer;
   }
 
-  Result<ModelFile> open() const {
-    const auto path =
-        std::filesystem::path(testing::TempDir()) / ("tiny_model." + std::to_string(::getpid()) + ".gguf");
-    RZ_CHECK_OK(writer().write(path));
-    auto file = ModelFile::open(path);
-    std::filesystem::remove(path);  // the map keeps it
-    return file;
-  }
+  Result<ModelFile> open() const { return opened(writer()); }
 };
 
 struct TinyDims {
