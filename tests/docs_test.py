@@ -202,7 +202,7 @@ class Variables(unittest.TestCase):
     def test_every_environment_variable_that_is_read_is_in_the_table(self):
         readers = [path for path in (ROOT / "src").rglob("*.cpp") if re.search(r"\bgetenv\s*\(", path.read_text())]
         self.assertTrue(readers)
-        read = {name for path in readers for name in re.findall(r'(?<!shown_as\()"([A-Z][A-Z_]{3,})"', path.read_text())}
+        read = {name for path in readers for name in re.findall(r'(?<!shown_as = )"([A-Z][A-Z_]{3,})"', path.read_text())}
         section = text_of("docs/user-guide.md").split("## Environment variables")[1]
         cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
         self.assertEqual(read, {name for cell in cells for name in re.findall(r"`(\w+)`", cell)})
