@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "formats/end_claims.h"
 #include "formats/gguf_kind.h"
 #include "formats/hf_folder.h"
 #include "formats/tokenizer_files.h"
