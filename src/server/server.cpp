@@ -187,7 +187,7 @@ Status Server::run(ServerLog& server_log) {
            return accept(std::move(request), reply);
          }));
   RegistryOptions registry;
-  static_cast<ModelServing&>(registry) = options_;
+  static_cast<ModelServing&>(registry) = static_cast<const ModelServing&>(options_);
   registry.n_answer_bytes = [this] { return context_->answers.n_held_bytes(); };
   if (options_.sleep_idle_s > 0) registry.keep_alive = std::chrono::seconds(options_.sleep_idle_s);
   registry.prefixes = parts_.prefixes.get();
