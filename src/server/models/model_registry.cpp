@@ -214,7 +214,7 @@ void ModelRegistry::put(ModelSource source) {
 }
 
 // Finds a slot for one more waiting request, possibly another tenant's. Errors: ResourceExhausted.
-Status ModelRegistry::make_place(const Entry& entry, uint64_t tenant) {
+Status ModelRegistry::make_room(const Entry& entry, uint64_t tenant) {
   const auto n_waiting = static_cast<uint64_t>(std::ranges::count(waiting_, &entry, &Waiting::entry));
   const uint64_t n_places = std::max<uint64_t>(options_.max_queue, 1);
   if (n_waiting < n_places) return {};
@@ -246,7 +246,7 @@ void ModelRegistry::tell(const Entry& entry, const Result<ServedModelPtr>& outco
 
 // Starts loading, or returns the reason why not.
 Status ModelRegistry::start_loading(Entry& entry, uint64_t tenant) {
-  RZ_CHECK_OK(make_place(entry, tenant));
+  RZ_CHECK_OK(make_room(entry, tenant));
   const bool is_under_way = entry.state == State::kLoading || entry.state == State::kUnloading;
   return is_under_way || must_wait_for_memory() ? Status() : begin_loading(entry);
 }

@@ -97,7 +97,7 @@ class ModelRegistry final : public ModelList {
   };
 
   void take_away(std::list<Entry>::iterator entry);
-  Status make_place(const Entry& entry, uint64_t tenant);
+  Status make_room(const Entry& entry, uint64_t tenant);
   bool is_wanted(const Entry& entry) const;
   void tell(const Entry& entry, const Result<ServedModelPtr>& outcome);
   Status start_loading(Entry& entry, uint64_t tenant);
